@@ -1,0 +1,105 @@
+"""`./dev bench`: figures of this checkout next to Apache Kafka's, measured in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+from bench.brokers import KAFKA, TIDELOG
+from bench.rows import QUIET_CORES, Figures, disturbance, limits_table, table
+from bench.run import NAMES, run, say
+from bench.scenarios import FULL, QUICK, TINY, Effort
+from tests.kafka import KAFKA_VERSION, unavailable_reason
+
+EFFORTS = {"full": FULL, "quick": QUICK, "tiny": TINY}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    effort: Effort = EFFORTS[options.effort]
+    brokers = [name for name in (TIDELOG, KAFKA) if name not in options.without]
+    if KAFKA in brokers and (reason := unavailable_reason()):
+        say(f"without Apache Kafka: {reason}")
+        brokers.remove(KAFKA)
+    started_s = time.monotonic()
+    figures = run(brokers, only=options.only or list(NAMES), effort=effort)
+    print(_heading(effort, options.effort, time.monotonic() - started_s))
+    print()
+    print(table(figures))
+    print()
+    print(limits_table(figures, cores=os.cpu_count() or 1))
+    if (others := disturbance(figures)) > QUIET_CORES:
+        print(f"\nOther programs used {others:.1f} cores meanwhile: only CPU times can be trusted.")
+    if options.json:
+        _write_json(options.json, figures, options.effort)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="./dev bench",
+        description="Measures Tidelog and, where Java and Maven's artifacts can be had, "
+        f"Apache Kafka {KAFKA_VERSION} in the same run, on loopback.",
+        epilog="What each line means: docs/benchmarks.md. A full run takes about a quarter of an "
+        "hour; nothing else should be running.",
+    )
+    parser.set_defaults(effort="full", without=[])
+    parser.add_argument(
+        "--quick",
+        dest="effort",
+        action="store_const",
+        const="quick",
+        help="fewer repetitions and less volume: a few minutes",
+    )
+    parser.add_argument(
+        "--tiny",
+        dest="effort",
+        action="store_const",
+        const="tiny",
+        help="only shows that everything runs; the figures mean nothing",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=NAMES,
+        help=f"some scenarios only: {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--no-kafka",
+        dest="without",
+        action="append_const",
+        const=KAFKA,
+        help="Tidelog alone",
+    )
+    parser.add_argument(
+        "--no-tidelog",
+        dest="without",
+        action="append_const",
+        const=TIDELOG,
+        help="Apache Kafka alone",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to a file")
+    return parser
+
+
+def _heading(effort: Effort, name: str, took_s: float) -> str:
+    return (
+        f"{name} run, {effort.repetitions} repetitions, {took_s:.0f} s; {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}. "
+        "Median (least–most)."
+    )
+
+
+def _write_json(path: Path, figures: Figures, effort: str) -> None:
+    run = {"effort": effort, "cores": os.cpu_count(), "python": platform.python_version()}
+    path.write_text(json.dumps({**run, "figures": figures.plain()}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What the kernel says: CPU time and memory of a process, CPU time of the whole machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+MIB = 2**20
+_USER_TICKS, _SYSTEM_TICKS = 11, 12
+"""Positions behind the program's name, which may itself hold spaces and parentheses."""
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of all threads so far; the kernel counts in hundredths of a second."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / TICKS_PER_S
+
+
+def resident_mib(pid: int) -> float:
+    """Resident memory now."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024 / MIB
+    raise ProcessLookupError(f"no memory of process {pid} to be seen")
+
+
+def machine_cpu_s() -> float:
+    """What all programs and the kernel used on all cores so far; waiting is not counted."""
+    user, nice, system, _, _, interrupts, soft_interrupts = map(
+        int, Path("/proc/stat").read_text().split(maxsplit=8)[1:8]
+    )
+    return (user + nice + system + interrupts + soft_interrupts) / TICKS_PER_S

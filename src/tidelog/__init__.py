@@ -1,0 +1,3 @@
+"""Tidelog: a replicated commit log that speaks Apache Kafka's wire protocol."""
+
+__version__ = "0.1.0"

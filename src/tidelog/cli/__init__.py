@@ -1,0 +1,1 @@
+"""What a person types: argument parsing and printing, nothing else."""

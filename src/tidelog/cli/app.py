@@ -1,0 +1,154 @@
+"""The full command line with its help; what each command does lives behind its own front door."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidelog import __version__
+
+app = typer.Typer(
+    name="tidelog",
+    help="A replicated commit log that speaks Apache Kafka's wire protocol.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+class LogLevel(StrEnum):
+    """How much a broker says about itself."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"tidelog {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Nothing but its options."""
+
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings, in TOML.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting above the file's; repeatable."),
+]
+ReadyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ready-file",
+        metavar="FILE",
+        help="Written when clients may come: a line host:port for each listener.",
+    ),
+]
+Level = Annotated[LogLevel, typer.Option("--log-level", help="What to write to standard error.")]
+
+
+@app.command()
+def broker(
+    config: ConfigFile = None,
+    overrides: Overrides = None,
+    ready_file: ReadyFile = None,
+    log_level: Level = LogLevel.INFO,
+) -> None:
+    """Run one broker until SIGTERM or Ctrl-C.
+
+    Settings have Kafka's names. Any Kafka client can connect to `listeners`.
+
+    **The smallest broker**, data in ./data, on port 9092 of this machine:
+
+        tidelog broker --set node.id=1 --set log.dirs=data \\
+          --set listeners=PLAINTEXT://127.0.0.1:9092
+
+    **From a file**, with one setting changed:
+
+        tidelog broker --config broker.toml --set log.retention.hours=24
+
+    **broker.toml**: names with dots need no quotes, tables are fine, too:
+
+        node.id = 1
+        log.dirs = "/var/lib/tidelog"
+        listeners = "PLAINTEXT://10.0.0.5:9092"
+        tidelog.fsync = "group"
+
+    A name that does not exist or a value that is not allowed is refused at the start, with its
+    line and what is allowed. Port 0 takes a free port; the log and `--ready-file` tell which.
+
+    Exit codes: 0 stopped gracefully, 1 failed or could not start, 2 bad settings or usage.
+    """
+    from tidelog.worlds.runtime.broker import run_broker
+
+    if config is None and not overrides:
+        raise typer.BadParameter("say which settings: --config FILE or --set KEY=VALUE")
+    code = run_broker(
+        None if config is None else str(config),
+        overrides or (),
+        ready_file=None if ready_file is None else str(ready_file),
+        log_level=log_level.value,
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def dump(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="A log directory, or part of it.")],
+    records: Annotated[
+        bool, typer.Option("--records", help="Show every record, decompressed, not only batches.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per line, for other programs.")
+    ] = False,
+) -> None:
+    """Show what the files of a broker say. Reads only; stop the broker first.
+
+    DIR is a log directory (an entry of `log.dirs`), a partition's directory, or a single file.
+
+    **Everything in a log directory**: checkpoints, leader epochs, batches, indexes, producers:
+
+        tidelog dump /var/lib/tidelog
+
+    **The records of one partition**, keys and values as text or hexadecimal:
+
+        tidelog dump --records /var/lib/tidelog/orders-0
+
+    **All batches with a wrong checksum**:
+
+        tidelog dump --json DIR | jq 'select(.crc_is_valid == false)'
+
+    Apache Kafka writes the same formats, so it shows Kafka's directories as well.
+    """
+    from tidelog.cli.dump import print_dump
+
+    raise typer.Exit(print_dump(str(path), with_records=records, as_json=as_json))
+
+
+@app.command()
+def demo() -> None:
+    """Start a broker, write, crash it, restart it, and prove what was kept.
+
+    Needs nothing but this command and a few seconds; works in a directory that it removes.
+    """
+    from tidelog.cli.demo import demo as run_demo
+
+    raise typer.Exit(run_demo())

@@ -1,0 +1,1 @@
+"""Questions to a cluster: one small function each, and the machine that asks them."""

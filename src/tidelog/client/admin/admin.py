@@ -1,0 +1,137 @@
+"""The admin: asks questions, of the right node, until there is an answer or the time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from tidelog.client.admin.question import Again, AnyNode, LeaderOf, Question, TheNode
+from tidelog.client.back_off import BackOff
+from tidelog.client.client import Client
+from tidelog.client.connections import NodeKey
+from tidelog.core.wire.links import NoAnswer
+from tidelog.core.wire.schema import Message
+
+API_TIMEOUT_MS = 60_000
+T = TypeVar("T")
+
+
+class Failed(NamedTuple):
+    """Nobody answered in time."""
+
+    reason: str
+
+
+class Admin:
+    """Any number of questions at once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def ask(
+        self,
+        question: Question[T],
+        then: Callable[[T | Failed, int], None],
+        *,
+        now_ms: int,
+        timeout_ms: int = API_TIMEOUT_MS,
+    ) -> None:
+        """`then(result, now_ms)` hears what the question promises, or Failed."""
+        _Asking(self._client, question, then, deadline_ms=now_ms + timeout_ms)
+
+
+class _Asking(Generic[T]):
+    """One question on its way, attached to the client until it is answered."""
+
+    def __init__(
+        self,
+        client: Client,
+        question: Question[T],
+        then: Callable[[T | Failed, int], None],
+        *,
+        deadline_ms: int,
+    ) -> None:
+        self._client = client
+        self._question = question
+        self._then = then
+        self._deadline_ms = deadline_ms
+        self._is_asked = False
+        self._failures = 0
+        self._retry_at_ms = 0
+        self._trouble = "no node could be reached"
+        self._back_off = BackOff(
+            first_ms=client.config.retry_backoff_ms,
+            most_ms=client.config.retry_backoff_max_ms,
+            random=client.random,
+        )
+        if isinstance(question.whom, LeaderOf):
+            client.refresh.want_topic(question.whom.partition.topic)
+        client.attach(self)
+
+    def run(self, now_ms: int) -> None:
+        if now_ms >= self._deadline_ms:
+            self._end(Failed(f"no answer in time: {self._trouble}"), now_ms)
+        elif not self._is_asked and now_ms >= self._retry_at_ms:
+            node = self._node(now_ms)
+            if node is not None:
+                self._ask(node, now_ms)
+
+    def deadlines_ms(self) -> Iterable[int | None]:
+        return (self._deadline_ms, self._retry_at_ms)
+
+    def _node(self, now_ms: int) -> NodeKey | None:
+        """Whom to ask now; None while there is nobody."""
+        whom = self._question.whom
+        if isinstance(whom, AnyNode):
+            return self._client.usable_node(now_ms)
+        metadata = self._client.metadata
+        connections = self._client.connections
+        if isinstance(whom, TheNode):
+            self._trouble = f"{whom.address} could not be reached"
+            key = str(whom.address)
+            return key if connections.make_usable(key, whom.address, now_ms) else None
+        if isinstance(whom, LeaderOf):
+            broker_id = metadata.leader(whom.partition).broker_id
+            self._trouble = f"{whom.partition} has no leader"
+        else:
+            broker_id = whom.broker_id
+            self._trouble = f"broker {broker_id} could not be reached"
+        address = metadata.address(broker_id) if broker_id is not None else None
+        if broker_id is None or address is None:
+            self._client.refresh.doubt()
+            return None
+        return broker_id if connections.make_usable(broker_id, address, now_ms) else None
+
+    def _ask(self, node: NodeKey, now_ms: int) -> None:
+        question = self._question
+        version = self._client.connections.version(
+            node, type(question.request), at_most=question.version_max
+        )
+        if version is None:
+            name = type(question.request).__name__
+            self._end(Failed(f"node {node} speaks no version of {name} that we do"), now_ms)
+            return
+        self._is_asked = True
+        self._client.connections.ask(node, question.request, version, self._answered, now_ms=now_ms)
+
+    def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
+        self._is_asked = False
+        if isinstance(answer, NoAnswer):
+            self._retry(answer.reason, now_ms)
+            return
+        result = self._question.read(answer)
+        if isinstance(result, Again):
+            self._client.refresh.doubt()
+            self._retry(result.error.name, now_ms)
+        else:
+            self._end(result, now_ms)
+
+    def _retry(self, reason: str, now_ms: int) -> None:
+        self._trouble = reason
+        self._retry_at_ms = now_ms + self._back_off.pause_ms(self._failures)
+        self._failures += 1
+
+    def _end(self, result: T | Failed, now_ms: int) -> None:
+        if self._client.is_attached(self):
+            self._client.detach(self)
+            self._then(result, now_ms)

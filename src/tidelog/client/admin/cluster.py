@@ -1,0 +1,174 @@
+"""Questions about the cluster as a whole: its members, its quorum, and elections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tidelog.client.admin.question import (
+    Again,
+    AnyNode,
+    Outcome,
+    Question,
+    TheBroker,
+    needs_another_try,
+    outcome,
+)
+from tidelog.client.cluster_metadata import Broker
+from tidelog.client.config import Address
+from tidelog.client.told_errors import error_of
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.messages.api_43_elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
+from tidelog.core.wire.messages.api_55_describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartition,
+    DescribeQuorumRequestTopic,
+    DescribeQuorumResponse,
+    ReplicaState,
+)
+from tidelog.core.wire.messages.api_60_describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from tidelog.core.wire.messages.api_64_unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from tidelog.core.wire.schema import Message
+
+METADATA_TOPIC = "__cluster_metadata"
+PREFERRED = 0
+UNCLEAN = 1
+_LISTS_FENCED_FROM = 2
+
+
+class ClusterTold(NamedTuple):
+    """The cluster's name and members."""
+
+    cluster_id: str
+    controller_id: int | None
+    brokers: dict[int, Broker]
+    fenced: frozenset[int]
+
+
+class Replica(NamedTuple):
+    """How far a voter or observer has copied the metadata log, as the leader knows."""
+
+    id: int
+    log_end_offset: int | None
+
+
+class QuorumTold(NamedTuple):
+    """The quorum as its leader sees it, or why not."""
+
+    error: ErrorCode
+    leader_id: int | None
+    quorum_epoch: int
+    high_watermark: int | None
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...]
+
+
+def describe_cluster(
+    *, broker_id: int | None = None, with_fenced: bool = False
+) -> Question[ClusterTold]:
+    """As anybody, or as this broker, knows it."""
+
+    def read(answer: Message) -> ClusterTold:
+        assert isinstance(answer, DescribeClusterResponse)
+        brokers = {
+            each.broker_id: Broker(each.broker_id, Address(each.host, each.port), each.rack)
+            for each in answer.brokers
+        }
+        fenced = frozenset(each.broker_id for each in answer.brokers if each.is_fenced)
+        return ClusterTold(answer.cluster_id, _known(answer.controller_id), brokers, fenced)
+
+    request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
+    newest = None if with_fenced else _LISTS_FENCED_FROM - 1
+    return Question(request=request, read=read, whom=_whom(broker_id), version_max=newest)
+
+
+def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumTold]:
+    """Answered by the leader of the quorum, whoever is asked."""
+    partition = DescribeQuorumRequestPartition(partition_index=0)
+    topic = DescribeQuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=[partition])
+
+    def read(answer: Message) -> QuorumTold | Again:
+        assert isinstance(answer, DescribeQuorumResponse)
+        error = error_of(answer.error_code)
+        if not answer.topics or not answer.topics[0].partitions:
+            return Again(error) if error != ErrorCode.NONE else Again(ErrorCode.NOT_CONTROLLER)
+        told = answer.topics[0].partitions[0]
+        error = error_of(told.error_code) if error == ErrorCode.NONE else error
+        if needs_another_try(error, of_leader=True):
+            return Again(error)
+        return QuorumTold(
+            error,
+            _known(told.leader_id),
+            told.leader_epoch,
+            _known(told.high_watermark),
+            _replicas(told.current_voters),
+            _replicas(told.observers),
+        )
+
+    request = DescribeQuorumRequest(topics=[topic])
+    return Question(request=request, read=read, whom=_whom(broker_id))
+
+
+def elect_leaders(
+    kind: int, partitions: Iterable[TopicPartition] | None = None
+) -> Question[dict[TopicPartition, Outcome]]:
+    """PREFERRED or UNCLEAN, for these partitions or for all that can be helped."""
+    topics: dict[str, TopicPartitions] | None = None
+    if partitions is not None:
+        topics = {}
+        for each in partitions:
+            topic = topics.setdefault(each.topic, TopicPartitions(topic=each.topic))
+            topic.partitions.append(each.index)
+    request = ElectLeadersRequest(
+        election_type=kind,
+        topic_partitions=None if topics is None else list(topics.values()),
+    )
+
+    def read(answer: Message) -> dict[TopicPartition, Outcome] | Again:
+        assert isinstance(answer, ElectLeadersResponse)
+        error = error_of(answer.error_code)
+        if needs_another_try(error):
+            return Again(error)
+        return {
+            TopicPartition(topic.topic, each.partition_id): Outcome(
+                error_of(each.error_code) if error == ErrorCode.NONE else error,
+                each.error_message,
+            )
+            for topic in answer.replica_election_results
+            for each in topic.partition_result
+        }
+
+    return Question(request=request, read=read)
+
+
+def unregister_broker(broker_id: int) -> Question[Outcome]:
+    """Forget a broker that will not come back."""
+
+    def read(answer: Message) -> Outcome | Again:
+        assert isinstance(answer, UnregisterBrokerResponse)
+        return outcome(answer.error_code, answer.error_message)
+
+    return Question(request=UnregisterBrokerRequest(broker_id=broker_id), read=read)
+
+
+def _replicas(told: Iterable[ReplicaState]) -> tuple[Replica, ...]:
+    return tuple(Replica(each.replica_id, _known(each.log_end_offset)) for each in told)
+
+
+def _whom(broker_id: int | None) -> AnyNode | TheBroker:
+    return AnyNode() if broker_id is None else TheBroker(broker_id)
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

@@ -1,0 +1,232 @@
+"""Questions about one partition: its two ends, its leader epochs, and its producers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.client.admin.question import (
+    Again,
+    LeaderOf,
+    Question,
+    TheBroker,
+    needs_another_try,
+)
+from tidelog.client.told_errors import error_of
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.messages.api_02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from tidelog.core.wire.messages.api_21_delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from tidelog.core.wire.messages.api_61_describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from tidelog.core.wire.schema import Message
+
+LATEST = -1
+EARLIEST = -2
+LARGEST_TIMESTAMP = -3
+_AS_CONSUMER = -1
+_AS_DEBUGGER = -2
+"""The replica id that makes a follower answer, and a leader tell its log end."""
+_TO_HIGH_WATERMARK = -1
+
+
+class OffsetTold(NamedTuple):
+    """An offset, or why not; no offset and no error: there is no such record."""
+
+    error: ErrorCode
+    offset: int | None
+    timestamp_ms: int | None
+    leader_epoch: int | None
+
+
+class EpochEnd(NamedTuple):
+    """Where a leader epoch ends: the largest one not above the one asked for."""
+
+    error: ErrorCode
+    leader_epoch: int | None
+    end_offset: int | None
+
+
+class ProducerTold(NamedTuple):
+    """What a replica remembers of a producer."""
+
+    producer_id: int
+    producer_epoch: int
+    next_sequence: int | None
+    transaction_start_offset: int | None
+
+
+class ProducersTold(NamedTuple):
+    """The producers of one replica, or why not."""
+
+    error: ErrorCode
+    producers: tuple[ProducerTold, ...]
+
+
+class RecordsDeleted(NamedTuple):
+    """Where the partition starts now, or why it does not."""
+
+    error: ErrorCode
+    log_start_offset: int | None
+
+
+def list_offset(
+    partition: TopicPartition,
+    timestamp_ms: int,
+    *,
+    is_read_committed: bool = False,
+    broker_id: int | None = None,
+    leader_epoch: int | None = None,
+) -> Question[OffsetTold]:
+    """As a consumer asks: by time, or EARLIEST, LATEST, LARGEST_TIMESTAMP."""
+    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
+    if leader_epoch is not None:
+        asked.current_leader_epoch = leader_epoch
+    return _list_offset(
+        partition,
+        asked,
+        replica_id=_AS_CONSUMER,
+        isolation_level=int(is_read_committed),
+        broker_id=broker_id,
+    )
+
+
+def high_watermark(partition: TopicPartition) -> Question[OffsetTold]:
+    return list_offset(partition, LATEST)
+
+
+def last_stable_offset(partition: TopicPartition) -> Question[OffsetTold]:
+    return list_offset(partition, LATEST, is_read_committed=True)
+
+
+def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[OffsetTold]:
+    """Of the replica on this broker, leader or not: `end(b)` of the scenarios."""
+    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
+    return _list_offset(
+        partition, asked, replica_id=_AS_DEBUGGER, isolation_level=0, broker_id=broker_id
+    )
+
+
+def _list_offset(
+    partition: TopicPartition,
+    asked: ListOffsetsPartition,
+    *,
+    replica_id: int,
+    isolation_level: int,
+    broker_id: int | None,
+) -> Question[OffsetTold]:
+    topic = ListOffsetsTopic(name=partition.topic, partitions=[asked])
+    request = ListOffsetsRequest(
+        replica_id=replica_id, isolation_level=isolation_level, topics=[topic]
+    )
+
+    def read(answer: Message) -> OffsetTold | Again:
+        assert isinstance(answer, ListOffsetsResponse)
+        told = answer.topics[0].partitions[0]
+        error = error_of(told.error_code)
+        if needs_another_try(error, of_leader=broker_id is None):
+            return Again(error)
+        return OffsetTold(
+            error, _known(told.offset), _known(told.timestamp), _known(told.leader_epoch)
+        )
+
+    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+
+
+def end_of_leader_epoch(
+    partition: TopicPartition,
+    leader_epoch: int,
+    *,
+    broker_id: int | None = None,
+    current_leader_epoch: int | None = None,
+) -> Question[EpochEnd]:
+    """Where this leader epoch ends in the log of the leader, or of this broker."""
+    asked = OffsetForLeaderPartition(partition=partition.index, leader_epoch=leader_epoch)
+    if current_leader_epoch is not None:
+        asked.current_leader_epoch = current_leader_epoch
+    topic = OffsetForLeaderTopic(topic=partition.topic, partitions=[asked])
+    replica_id = _AS_CONSUMER if broker_id is None else _AS_DEBUGGER
+    request = OffsetForLeaderEpochRequest(replica_id=replica_id, topics=[topic])
+
+    def read(answer: Message) -> EpochEnd | Again:
+        assert isinstance(answer, OffsetForLeaderEpochResponse)
+        told = answer.topics[0].partitions[0]
+        error = error_of(told.error_code)
+        if needs_another_try(error, of_leader=broker_id is None):
+            return Again(error)
+        return EpochEnd(error, _known(told.leader_epoch), _known(told.end_offset))
+
+    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+
+
+def describe_producers(
+    partition: TopicPartition, *, broker_id: int | None = None
+) -> Question[ProducersTold]:
+    """Of the leader, or of the replica on this broker: `prod(b)` of the scenarios."""
+    topic = TopicRequest(name=partition.topic, partition_indexes=[partition.index])
+
+    def read(answer: Message) -> ProducersTold | Again:
+        assert isinstance(answer, DescribeProducersResponse)
+        told = answer.topics[0].partitions[0]
+        error = error_of(told.error_code)
+        if needs_another_try(error, of_leader=broker_id is None):
+            return Again(error)
+        producers = tuple(
+            ProducerTold(
+                each.producer_id,
+                each.producer_epoch,
+                each.last_sequence + 1 if each.last_sequence >= 0 else None,
+                _known(each.current_txn_start_offset),
+            )
+            for each in told.active_producers
+        )
+        return ProducersTold(error, producers)
+
+    request = DescribeProducersRequest(topics=[topic])
+    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+
+
+def delete_records(
+    partition: TopicPartition, *, before_offset: int | None = None, timeout_ms: int = 30_000
+) -> Question[RecordsDeleted]:
+    """Everything before this offset, or everything that is committed, may go."""
+    offset = _TO_HIGH_WATERMARK if before_offset is None else before_offset
+    asked = DeleteRecordsPartition(partition_index=partition.index, offset=offset)
+    topic = DeleteRecordsTopic(name=partition.topic, partitions=[asked])
+    request = DeleteRecordsRequest(topics=[topic], timeout_ms=timeout_ms)
+
+    def read(answer: Message) -> RecordsDeleted | Again:
+        assert isinstance(answer, DeleteRecordsResponse)
+        told = answer.topics[0].partitions[0]
+        error = error_of(told.error_code)
+        if needs_another_try(error, of_leader=True):
+            return Again(error)
+        return RecordsDeleted(error, _known(told.low_watermark))
+
+    return Question(request=request, read=read, whom=LeaderOf(partition))
+
+
+def _whom(partition: TopicPartition, broker_id: int | None) -> LeaderOf | TheBroker:
+    return LeaderOf(partition) if broker_id is None else TheBroker(broker_id)
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

@@ -1,0 +1,84 @@
+"""A question to a cluster: the request, whom to ask, and what to make of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
+
+from tidelog.client.config import Address
+from tidelog.client.told_errors import error_of
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.schema import Message
+
+T = TypeVar("T")
+
+
+class AnyNode(NamedTuple):
+    """Whoever can be reached; brokers pass on what only the controller may decide."""
+
+
+class LeaderOf(NamedTuple):
+    """The leader of a partition, and its successor if that has changed."""
+
+    partition: TopicPartition
+
+
+class TheBroker(NamedTuple):
+    """This broker and no other, where the metadata says it is."""
+
+    broker_id: int
+
+
+class TheNode(NamedTuple):
+    """Whoever is there: for nodes that the metadata does not name, such as fenced brokers."""
+
+    address: Address
+
+
+Whom = AnyNode | LeaderOf | TheBroker | TheNode
+
+
+class Again(NamedTuple):
+    """This answer is none yet: ask again after a pause."""
+
+    error: ErrorCode
+
+
+class Outcome(NamedTuple):
+    """Whether something was done; if not, why."""
+
+    error: ErrorCode
+    message: str | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.error == ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Generic[T]):
+    """Refusals are part of the answer; only what another try can cure is asked again."""
+
+    request: Message
+    read: Callable[[Message], T | Again]
+    whom: Whom = field(default_factory=AnyNode)
+    version_max: int | None = None
+
+    def to(self, whom: Whom) -> Question[T]:
+        """The same question to somebody else."""
+        return replace(self, whom=whom)
+
+
+_ASK_AGAIN = frozenset({ErrorCode.NOT_CONTROLLER})
+_LEADER_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE})
+
+
+def needs_another_try(error: ErrorCode, *, of_leader: bool = False) -> bool:
+    return error in _ASK_AGAIN or (of_leader and error in _LEADER_MOVED)
+
+
+def outcome(code: int, message: str | None) -> Outcome | Again:
+    error = error_of(code)
+    return Again(error) if needs_another_try(error) else Outcome(error, message)

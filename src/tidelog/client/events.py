@@ -1,0 +1,102 @@
+"""What clients tell their trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRefreshed:
+    """A broker described the cluster."""
+
+    topics: int
+    has_news: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebootstrapped:
+    """None of these brokers could be reached: the addresses of the program are tried again."""
+
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderHinted:
+    """A broker that was asked by mistake named the new leader (KIP-951)."""
+
+    partition: str
+    leader_id: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerIdentified:
+    """A cluster gave this producer its id."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerEpochBumped:
+    """After a gap the producer goes on under a new producer epoch of its own (KIP-360)."""
+
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRetried:
+    """A batch goes back into its queue, with the sequence that it has."""
+
+    partition: str
+    error: str
+    attempts: int
+    producer_id: int | None
+    producer_epoch: int | None
+    base_sequence: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchExpired:
+    """A batch reached delivery.timeout.ms."""
+
+    partition: str
+    records: int
+    was_sent: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSplit:
+    """A batch was too large for the broker and goes on in parts."""
+
+    partition: str
+    records: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionReset:
+    """A consumer had no usable position and took one by its policy."""
+
+    partition: str
+    policy: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionTruncated:
+    """The log that a consumer had read was cut behind its back (KIP-320)."""
+
+    partition: str
+    position: int
+    divergence: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadReplicaChosen:
+    """A leader sent a consumer to a nearer replica (KIP-392)."""
+
+    partition: str
+    replica_id: int

@@ -1,0 +1,142 @@
+"""One Produce request: batches for one node, and what the node said about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tidelog.client.client import Client
+from tidelog.client.producer.batch import Batch
+from tidelog.client.producer.config import ProducerConfig
+from tidelog.client.told_errors import error_of
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
+from tidelog.core.wire.links import NoAnswer
+from tidelog.core.wire.messages.api_00_produce import (
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from tidelog.core.wire.schema import Message
+
+TOPIC_IDS_FROM = 13
+UNANSWERED_ACKS = 0
+
+
+class Said(NamedTuple):
+    """What became of one batch, as far as this request knows."""
+
+    error: ErrorCode
+    reason: str = ""
+    base_offset: int | None = None
+    append_time_ms: int | None = None
+    log_start_offset: int | None = None
+    leader: tuple[int, int] | None = None
+    reasons: dict[int, str] | None = None
+
+
+Answered = Callable[["ProduceCall", dict[TopicPartition, Said], int], None]
+
+
+def produce_call(
+    client: Client, node: int, config: ProducerConfig, batches: Sequence[Batch]
+) -> ProduceCall:
+    """Topics are named by id where that is possible."""
+    names = dict.fromkeys(batch.partition.topic for batch in batches)
+    ids = {name: client.metadata.topic_id(name) for name in names}
+    newest = None if all(ids.values()) else TOPIC_IDS_FROM - 1
+    version = client.connections.version(node, ProduceRequest, at_most=newest)
+    topics = {
+        name: TopicProduceData(name=name, topic_id=ids[name] or ZERO_TOPIC_ID) for name in names
+    }
+    for batch in batches:
+        topics[batch.partition.topic].partition_data.append(
+            PartitionProduceData(
+                index=batch.partition.index, records=batch.encoded(config.compression)
+            )
+        )
+    request = ProduceRequest(
+        acks=config.acks,
+        timeout_ms=config.client.request_timeout_ms,
+        topic_data=list(topics.values()),
+    )
+    names_by_id = {id_: name for name, id_ in ids.items() if id_ is not None}
+    return ProduceCall(client, node, request, version, batches, names_by_id)
+
+
+class ProduceCall:
+    """Sent once; every batch in it hears something, whatever happens."""
+
+    def __init__(
+        self,
+        client: Client,
+        node: int,
+        request: ProduceRequest,
+        version: int | None,
+        batches: Sequence[Batch],
+        names_by_id: dict[bytes, str],
+    ) -> None:
+        self.batches = batches
+        self.endpoints: list[NodeEndpoint] = []
+        """Addresses of the leaders that the answer names."""
+        self._client = client
+        self._node = node
+        self._request = request
+        self._version = version
+        self._names_by_id = names_by_id
+
+    def send(self, answered: Answered, now_ms: int) -> None:
+        if self._version is None:
+            reason = f"broker {self._node} speaks no version of Produce that we do"
+            answered(self, self._all(Said(ErrorCode.UNSUPPORTED_VERSION, reason)), now_ms)
+        elif self._request.acks == UNANSWERED_ACKS:
+            self._client.connections.tell(self._node, self._request, self._version)
+            answered(self, self._all(Said(ErrorCode.NONE)), now_ms)
+        else:
+            self._client.connections.ask(
+                self._node,
+                self._request,
+                self._version,
+                lambda answer, now_ms: answered(self, self._read(answer), now_ms),
+                now_ms=now_ms,
+            )
+
+    def _all(self, said: Said) -> dict[TopicPartition, Said]:
+        return {batch.partition: said for batch in self.batches}
+
+    def _read(self, answer: Message | NoAnswer) -> dict[TopicPartition, Said]:
+        if isinstance(answer, NoAnswer):
+            timed_out = answer.reason == "timed out"
+            error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.NETWORK_EXCEPTION
+            return self._all(Said(error, f"no answer from broker {self._node}: {answer.reason}"))
+        assert isinstance(answer, ProduceResponse)
+        said = self._all(Said(ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer"))
+        self.endpoints = answer.node_endpoints
+        for topic in answer.responses:
+            name = self._names_by_id.get(bytes(topic.topic_id), topic.name)
+            for each in topic.partition_responses:
+                partition = TopicPartition(name, each.index)
+                if partition in said:
+                    said[partition] = _said(each)
+        return said
+
+
+def _said(told: PartitionProduceResponse) -> Said:
+    error = error_of(told.error_code)
+    leader = told.current_leader
+    reasons = {
+        each.batch_index: each.batch_index_error_message or told.error_message or error.name
+        for each in told.record_errors
+    }
+    return Said(
+        error=error,
+        reason=told.error_message or error.name,
+        base_offset=None if told.base_offset < 0 else told.base_offset,
+        append_time_ms=None if told.log_append_time_ms < 0 else told.log_append_time_ms,
+        log_start_offset=None if told.log_start_offset < 0 else told.log_start_offset,
+        leader=None if leader.leader_id < 0 else (leader.leader_id, leader.leader_epoch),
+        reasons=reasons,
+    )

@@ -1,0 +1,360 @@
+"""Producer, Consumer and Admin for programs: real sockets, calls that wait, exceptions that tell.
+
+    with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
+        sent = producer.send("orders", b"paid", key=b"order-1")
+        print(sent.result().offset)
+
+A producer has one thread of its own and may be used by many. A consumer and an admin work while
+somebody calls them, and by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from tidelog.client.admin.admin import Admin as AdminMachine
+from tidelog.client.admin.admin import Failed
+from tidelog.client.admin.question import Question
+from tidelog.client.config import client_config
+from tidelog.client.consumer.config import consumer_config
+from tidelog.client.consumer.consumer import Consumer as ConsumerMachine
+from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.offset_lookup import Found, LookupFailed, Result
+from tidelog.client.producer.config import producer_config
+from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
+from tidelog.client.producer.producer import Producer as ProducerMachine
+from tidelog.client.settings import Given
+from tidelog.client.shells.loop import Loop
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.trace import Trace
+from tidelog.core.wire.records import Header
+
+T = TypeVar("T")
+CLOSE_TIMEOUT_S = 30.0
+WAIT_SLICE_MS = 1_000
+
+
+class SendFailed(Exception):
+    """A record was not acknowledged."""
+
+    def __init__(self, error: str, reason: str) -> None:
+        super().__init__(f"{error}: {reason}")
+        self.error = error
+        self.reason = reason
+
+
+class RecordRefused(SendFailed):
+    """It is certainly not in the log."""
+
+
+class RecordUnknown(SendFailed):
+    """It may be in the log once, or not at all."""
+
+
+class TimedOut(Exception):
+    """What was waited for did not happen in time."""
+
+
+class RequestFailed(Exception):
+    """The cluster gave no usable answer."""
+
+
+class Sent:
+    """A record on its way; its outcome may be waited for."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        self.ticket: Ticket | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return self.ticket.outcome if self.ticket is not None else None
+
+    def wait(self, timeout_s: float | None = None) -> Outcome:
+        """The outcome, whatever it is."""
+        self._producer.wait_until(lambda: self.outcome is not None, timeout_s, "an outcome")
+        assert self.outcome is not None
+        return self.outcome
+
+    def result(self, timeout_s: float | None = None) -> Ok:
+        """Where it went; SendFailed if it did not."""
+        outcome = self.wait(timeout_s)
+        if isinstance(outcome, Ok):
+            return outcome
+        kind = RecordRefused if isinstance(outcome, Refused) else RecordUnknown
+        raise kind(outcome.error, outcome.reason)
+
+
+class Producer:
+    """Records are sent by a thread in the background."""
+
+    def __init__(self, settings: Given, *, trace: Trace | None = None) -> None:
+        """`trace` hears the events of `client.events`, on the thread in the background."""
+        config = producer_config(settings)
+        self._loop = Loop(config.client, trace)
+        self._machine = ProducerMachine(self._loop.client, config)
+        self._changed = threading.Condition(threading.RLock())
+        self._told: list[tuple[Callable[[Outcome], None], Outcome]] = []
+        self._is_over = False
+        self._broken: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="tidelog-producer", daemon=True)
+        self._thread.start()
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Sequence[Header] = (),
+        timestamp_ms: int | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> Sent:
+        """Waits up to max.block.ms for metadata and room. `on_outcome` runs on the other thread."""
+        sent = Sent(self)
+
+        def told(ticket: Ticket, now_ms: int) -> None:
+            if on_outcome is not None and ticket.outcome is not None:
+                self._told.append((on_outcome, ticket.outcome))
+
+        with self._changed:
+            self._check()
+            sent.ticket = ticket = self._machine.send(
+                topic,
+                value,
+                key=key,
+                partition=partition,
+                headers=headers,
+                timestamp_ms=time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms,
+                now_ms=self._loop.now_ms(),
+                then=told,
+            )
+            if self._machine.needs_run:
+                self._loop.wake()
+            if ticket.is_blocked and threading.current_thread() is not self._thread:
+                self.wait_until(lambda: not ticket.is_blocked, None, "room")
+        return sent
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Until everything sent so far has an outcome."""
+        done = threading.Event()
+        with self._changed:
+            self._machine.flush(self._loop.now_ms(), lambda now_ms: done.set())
+            self._loop.wake()
+        self.wait_until(done.is_set, timeout_s, "a flush")
+
+    @property
+    def pending(self) -> int:
+        with self._changed:
+            return self._machine.pending
+
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Send the rest; what has no outcome in time is given up and told so."""
+        if self._is_over:
+            return
+        with self._changed:
+            self._machine.close(self._loop.now_ms())
+            self._loop.wake()
+        try:
+            self.wait_until(lambda: self._machine.pending == 0, timeout_s, "a clean end")
+        except TimedOut:
+            with self._changed:
+                self._machine.abort(self._loop.now_ms())
+        finally:
+            with self._changed:
+                self._is_over = True
+                self._loop.wake()
+            self._thread.join()
+            self._call_back()
+            self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def wait_until(self, reached: Callable[[], bool], timeout_s: float | None, what: str) -> None:
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while not reached():
+                self._check()
+                left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                if left_s is not None and left_s <= 0:
+                    raise TimedOut(f"{what} did not come within {timeout_s} s")
+                self._changed.wait(left_s)
+
+    def _check(self) -> None:
+        if self._broken is not None:
+            raise RequestFailed("the producer's thread has died") from self._broken
+
+    # The other thread
+
+    def _run(self) -> None:
+        try:
+            while True:
+                ready = self._loop.wait(WAIT_SLICE_MS)
+                with self._changed:
+                    if self._is_over:
+                        return
+                    self._loop.happen(ready)
+                    self._changed.notify_all()
+                self._call_back()
+        except BaseException as error:
+            with self._changed:
+                self._broken = error
+                self._changed.notify_all()
+            raise
+
+    def _call_back(self) -> None:
+        """Outside of the lock: a program's own code may do anything."""
+        while self._told:
+            on_outcome, outcome = self._told.pop(0)
+            on_outcome(outcome)
+
+
+class _Driven:
+    """A client that works only while somebody waits for it."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def _turn_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
+        """The first turn only lets leave what the program has just asked for."""
+        deadline_ms = self._loop.now_ms() + int(timeout_s * 1_000)
+        wait_ms = 0
+        while not reached():
+            if wait_ms < 0:
+                return False
+            self._loop.turn(wait_ms)
+            wait_ms = deadline_ms - self._loop.now_ms()
+        return True
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Consumer(_Driven):
+    """Reads assigned partitions; groups come later."""
+
+    def __init__(self, settings: Given) -> None:
+        config = consumer_config(settings)
+        super().__init__(Loop(config.client))
+        self._timeout_s = config.api_timeout_ms / 1_000
+        self._machine = ConsumerMachine(self._loop.client, config)
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._machine.assign(partitions)
+
+    def seek(
+        self, partition: TopicPartition, offset: int, *, leader_epoch: int | None = None
+    ) -> None:
+        self._machine.seek(partition, offset, leader_epoch=leader_epoch)
+
+    def seek_to_beginning(self, partition: TopicPartition) -> None:
+        self._machine.seek_to_beginning(partition)
+
+    def seek_to_end(self, partition: TopicPartition) -> None:
+        self._machine.seek_to_end(partition)
+
+    def poll(self, timeout_s: float = 0.0) -> list[Received]:
+        """Records as soon as there are some, none after the time; ConsumerError if need be."""
+        taken: list[Received] = []
+
+        def has_some() -> bool:
+            taken.extend(self._machine.poll(self._loop.now_ms()))
+            return bool(taken)
+
+        self._turn_until(has_some, timeout_s)
+        if taken:
+            self._loop.turn(0)  # the next fetches leave before the program works on these
+        return taken
+
+    def position(self, partition: TopicPartition) -> int:
+        """The next offset to be read; waits until it is known."""
+        known = self._machine.position
+        if not self._turn_until(lambda: known(partition) is not None, self._timeout_s):
+            raise TimedOut(f"no position of {partition} within {self._timeout_s} s")
+        position = known(partition)
+        assert position is not None
+        return position
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self._look_up(
+            lambda then, now_ms: self._machine.beginning_offsets(partitions, then, now_ms=now_ms)
+        )
+        return {each: told.offset for each, told in found.items() if told is not None}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        found = self._look_up(
+            lambda then, now_ms: self._machine.end_offsets(partitions, then, now_ms=now_ms)
+        )
+        return {each: told.offset for each, told in found.items() if told is not None}
+
+    def offsets_for_times(
+        self, timestamps: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, Found | None]:
+        return self._look_up(
+            lambda then, now_ms: self._machine.offsets_for_times(timestamps, then, now_ms=now_ms)
+        )
+
+    def close(self) -> None:
+        self._machine.close(self._loop.now_ms())
+        self._loop.turn(0)
+        super().close()
+
+    def _look_up(
+        self, ask: Callable[[Callable[[Result, int], None], int], None]
+    ) -> dict[TopicPartition, Found | None]:
+        told: list[Result] = []
+        ask(lambda result, now_ms: told.append(result), self._loop.now_ms())
+        self._turn_until(lambda: bool(told), self._timeout_s + 1)
+        result = told[0] if told else LookupFailed("no answer in time")
+        if isinstance(result, LookupFailed):
+            raise RequestFailed(result.reason)
+        return result
+
+
+class Admin(_Driven):
+    """Asks the questions of `client.admin`."""
+
+    def __init__(self, settings: Given) -> None:
+        super().__init__(Loop(client_config(settings)))
+        self._machine = AdminMachine(self._loop.client)
+
+    def ask(self, question: Question[T], *, timeout_s: float = 60.0) -> T:
+        """What the question promises; RequestFailed if nobody answers in time."""
+        told: list[T | Failed] = []
+        now_ms = self._loop.now_ms()
+        timeout_ms = int(timeout_s * 1_000)
+        self._machine.ask(
+            question, lambda result, _: told.append(result), now_ms=now_ms, timeout_ms=timeout_ms
+        )
+        self._turn_until(lambda: bool(told), timeout_s + 1)
+        if not told:
+            raise RequestFailed("no answer in time")
+        result = told[0]
+        if isinstance(result, Failed):
+            raise RequestFailed(result.reason)
+        return result

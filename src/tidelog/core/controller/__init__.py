@@ -1,0 +1,1 @@
+"""What the active controller decides: pure functions that return records."""

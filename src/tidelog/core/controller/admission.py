@@ -1,0 +1,190 @@
+"""Letting a broker process register: who is turned away, and what its predecessor leaves behind.
+
+A new process of a known broker ends whatever the former one was. It leaves every in-sync set, so
+the leaderships that it held get a new leader epoch, because the process that came back may know
+less than the one that left:
+
+  1. Broker 1 leads in leader epoch 4 and writes offset 10, which reaches the page cache only.
+  2. The machine loses power; the broker comes back with a log that ends at 10.
+  3. It writes another record at offset 10. Without a new leader epoch, a reader that has seen the
+     first one cannot find out that its history is gone.
+
+If it brings the broker epoch of the former process, that one stopped cleanly and its logs are
+complete: it may stay eligible. Otherwise it must catch up first (KIP-966).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tidelog.core.controller.decision import Refusal
+from tidelog.core.controller.directories import with_directory
+from tidelog.core.controller.events import BrokerAdmitted
+from tidelog.core.controller.leadership import Settings, Shift
+from tidelog.core.metadata.cluster import (
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    Broker,
+    Endpoint,
+    FeatureRange,
+    broker_record,
+)
+from tidelog.core.metadata.features import KRAFT_VERSION, KRAFT_VERSION_LEVEL, METADATA_VERSION
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.records import PartitionChangeRecord
+from tidelog.core.model.errors import ErrorCode
+
+RESERVED_DIRECTORIES = frozenset(number.to_bytes(16, "big") for number in range(100))
+"""Kafka keeps the first hundred ids for meanings like "unassigned"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomer:
+    """One run of one broker process, as it introduces itself."""
+
+    broker_id: int
+    cluster_id: str
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None
+    log_directories: tuple[bytes, ...]
+    features: tuple[FeatureRange, ...]
+    previous_broker_epoch: int | None
+    """Proof that the former process stopped cleanly: nobody else knows this number."""
+
+
+def refuse_newcomer(
+    image: ClusterImage, newcomer: Newcomer, *, cluster_id: str, former_may_live: bool
+) -> Refusal | None:
+    """Why it may not register; the order of the questions is Kafka's."""
+    if newcomer.cluster_id != cluster_id:
+        return Refusal(
+            ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {cluster_id}, not another"
+        )
+    known = image.brokers.get(newcomer.broker_id)
+    is_new = known is None or known.incarnation_id != newcomer.incarnation_id
+    if known is not None and is_new and former_may_live:
+        return Refusal(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another process with this id may be alive"
+        )
+    refusal = _refuse_directories(image, newcomer) or _refuse_features(image.features, newcomer)
+    if refusal is None and newcomer.broker_id < 0:
+        return _invalid("no broker has a negative id")
+    return refusal
+
+
+def decide_admission(
+    image: ClusterImage, settings: Settings, newcomer: Newcomer, *, next_offset: int
+) -> tuple[Shift, int]:
+    """Records, and the broker epoch that it gets: the offset of its registration in the log.
+
+    The registration is the last record. If the log ends before it, because the controller died,
+    the broker registers again, and the next controller cleans up what is left.
+    """
+    known = image.brokers.get(newcomer.broker_id)
+    shift = Shift(image, settings, leaving=newcomer.broker_id)
+    if known is not None and known.incarnation_id == newcomer.incarnation_id:
+        amended = replace(
+            _broker(newcomer, broker_epoch=known.broker_epoch),
+            is_fenced=known.is_fenced,
+            in_controlled_shutdown=known.in_controlled_shutdown,
+        )
+        shift.records.append(broker_record(amended))
+        return shift, known.broker_epoch
+    is_clean = known is not None and _stopped_cleanly(known, newcomer)
+    in_sync = image.index.in_sync(newcomer.broker_id)
+    if is_clean or not settings.keeps_eligible:
+        shift.without(newcomer.broker_id, in_sync)
+    else:
+        shift.without_trust(newcomer.broker_id, in_sync)
+        shift.without_trust(newcomer.broker_id, image.index.eligible(newcomer.broker_id))
+    if known is not None and not set(known.log_directories) <= set(newcomer.log_directories):
+        _move_directories(image, newcomer, shift)
+    broker_epoch = next_offset + len(shift.records)
+    shift.records.append(broker_record(_broker(newcomer, broker_epoch=broker_epoch)))
+    admitted = BrokerAdmitted(
+        broker_id=newcomer.broker_id, broker_epoch=broker_epoch, is_clean=is_clean
+    )
+    shift.events.insert(0, admitted)
+    return shift, broker_epoch
+
+
+def _stopped_cleanly(known: Broker, newcomer: Newcomer) -> bool:
+    """A directory that is missing takes its logs with it, however the process ended."""
+    return newcomer.previous_broker_epoch == known.broker_epoch and (
+        set(known.log_directories) <= set(newcomer.log_directories)
+    )
+
+
+def _broker(newcomer: Newcomer, *, broker_epoch: int) -> Broker:
+    return Broker(
+        broker_id=newcomer.broker_id,
+        broker_epoch=broker_epoch,
+        incarnation_id=newcomer.incarnation_id,
+        endpoints=newcomer.endpoints,
+        rack=newcomer.rack,
+        is_fenced=True,
+        in_controlled_shutdown=False,
+        log_directories=newcomer.log_directories,
+        features=newcomer.features,
+    )
+
+
+def _move_directories(image: ClusterImage, newcomer: Newcomer, shift: Shift) -> None:
+    """A directory is gone, perhaps with its disk: the replicas in it will be made elsewhere.
+
+    Only after it has left all in-sync sets: an empty log must not pass for a complete one.
+    """
+    valid = {*newcomer.log_directories, UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY}
+    only = newcomer.log_directories[0] if len(newcomer.log_directories) == 1 else None
+    for topic in image.topics.values():
+        for index, state in enumerate(topic.partitions):
+            if newcomer.broker_id in state.replicas:
+                if state.directory(newcomer.broker_id) in valid:
+                    continue
+                directories = with_directory(
+                    state, newcomer.broker_id, only or UNASSIGNED_DIRECTORY
+                )
+                shift.records.append(
+                    PartitionChangeRecord(
+                        partition_id=index, topic_id=topic.topic_id, directories=directories
+                    )
+                )
+
+
+def _refuse_directories(image: ClusterImage, newcomer: Newcomer) -> Refusal | None:
+    given = newcomer.log_directories
+    if not given:
+        return _invalid("no log directory")
+    if any(each in RESERVED_DIRECTORIES for each in given):
+        return _invalid("a reserved directory id")
+    if len(set(given)) != len(given):
+        return _invalid("the same directory twice")
+    for broker in image.brokers.values():
+        if broker.broker_id != newcomer.broker_id and set(broker.log_directories) & set(given):
+            return _invalid(f"broker {broker.broker_id} has one of these directories")
+    return None
+
+
+def _refuse_features(agreed: Mapping[str, int], newcomer: Newcomer) -> Refusal | None:
+    """It must be able to run everything that the cluster has agreed on."""
+    levels = {**agreed, KRAFT_VERSION: KRAFT_VERSION_LEVEL}
+    known = {feature.name: feature for feature in newcomer.features}
+    for name, low, high in newcomer.features:
+        if not low <= levels.get(name, 0) <= high:
+            return _unsupported(name, levels.get(name, 0))
+    if METADATA_VERSION not in known:
+        return _invalid(f"the broker does not say which {METADATA_VERSION} it can run")
+    for name in sorted(levels):
+        if levels[name] != 0 and name not in known:
+            return _unsupported(name, levels[name])
+    return None
+
+
+def _unsupported(name: str, level: int) -> Refusal:
+    return Refusal(ErrorCode.UNSUPPORTED_VERSION, f"the broker cannot run {name} at level {level}")
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REGISTRATION, message)

@@ -1,0 +1,116 @@
+"""Brokers that are fenced, let in, on their way out or forgotten, and what their partitions do.
+
+A fenced broker leads nothing and is in no in-sync set. The records of its partitions come with the
+record about the broker in one decision: nobody ever sees a fenced broker lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tidelog.core.controller.events import BrokerFenced, BrokerLeaves, BrokerUnfenced
+from tidelog.core.controller.leadership import Settings, Shift
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.records import (
+    FENCED,
+    UNFENCED,
+    BrokerRegistrationChangeRecord,
+    UnregisterBrokerRecord,
+)
+
+
+def decide_fencing(
+    image: ClusterImage, settings: Settings, *, broker_id: int, reason: str
+) -> Shift:
+    """Nothing for a broker that is fenced already."""
+    broker = image.brokers[broker_id]
+    shift = Shift(image, settings, leaving=broker_id)
+    if broker.is_fenced:
+        return shift
+    shift.without(broker_id, image.index.in_sync(broker_id))
+    shift.records.append(
+        BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=FENCED
+        )
+    )
+    fenced = BrokerFenced(broker_id=broker_id, broker_epoch=broker.broker_epoch, reason=reason)
+    shift.events.insert(0, fenced)
+    return shift
+
+
+def decide_unfencing(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+    """Let a broker in that has caught up, and see whether it can lead what nobody leads."""
+    broker = image.brokers[broker_id]
+    shift = Shift(image, settings, arriving=broker_id)
+    shift.records.append(
+        BrokerRegistrationChangeRecord(
+            broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=UNFENCED
+        )
+    )
+    shift.events.append(BrokerUnfenced(broker_id=broker_id, broker_epoch=broker.broker_epoch))
+    shift.elect(image.index.leaderless())
+    return shift
+
+
+def decide_leaving(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+    """A broker wants to stop: move its leaderships while it still serves."""
+    broker = image.brokers[broker_id]
+    shift = Shift(image, settings, leaving=broker_id)
+    if not broker.in_controlled_shutdown:
+        shift.records.append(
+            BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=broker.broker_epoch, in_controlled_shutdown=1
+            )
+        )
+        shift.events.append(BrokerLeaves(broker_id=broker_id, broker_epoch=broker.broker_epoch))
+    shift.without(broker_id, image.index.in_sync(broker_id))
+    return shift
+
+
+def decide_forgetting(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+    """The broker leaves the cluster and is eligible nowhere; its replicas stay assigned to it.
+
+    Stricter than Kafka, which leaves it among the eligible replicas; but nobody can be elected
+    whom nobody knows, and when it comes back it is trusted no more than any newcomer.
+    """
+    broker = image.brokers[broker_id]
+    shift = Shift(image, settings, leaving=broker_id)
+    shift.without_trust(broker_id, image.index.in_sync(broker_id))
+    shift.without_trust(broker_id, image.index.eligible(broker_id))
+    shift.records.append(
+        UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch)
+    )
+    return shift
+
+
+def decide_directories_lost(
+    image: ClusterImage, settings: Settings, *, broker_id: int, lost: Collection[bytes]
+) -> Shift:
+    """Log directories failed: what is in them leaves its in-sync set, the rest goes on."""
+    broker = image.brokers[broker_id]
+    shift = Shift(image, settings, leaving=broker_id)
+    newly_lost = [each for each in broker.log_directories if each in lost]
+    if not newly_lost:
+        return shift
+    shift.without(
+        broker_id,
+        [
+            key
+            for key in image.index.in_sync(broker_id)
+            if _directory(image, key, broker_id) in newly_lost
+        ],
+    )
+    remaining = [each for each in broker.log_directories if each not in newly_lost]
+    if remaining:
+        # In the record an empty list means "as before"; a broker without any is about to end.
+        shift.records.append(
+            BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=broker.broker_epoch, log_dirs=remaining
+            )
+        )
+    return shift
+
+
+def _directory(image: ClusterImage, key: PartitionKey, broker_id: int) -> bytes:
+    return image.topics_by_id[key.topic_id].partitions[key.partition].directory(broker_id)

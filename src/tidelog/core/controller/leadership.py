@@ -1,0 +1,125 @@
+"""What becomes of partitions when a broker comes or goes: many partitions, one rule each.
+
+A `Shift` is built for one decision on one image. It collects records for partitions one by one,
+and what to tell the trace when they are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from tidelog.core.controller.election import Election, ElectionRules
+from tidelog.core.controller.events import LeaderElected, LeaderLost
+from tidelog.core.controller.partition_change import PartitionDecision, Wish, decide_change
+from tidelog.core.metadata.cluster import PartitionState
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.records import MetadataRecord
+
+
+class Settings(Protocol):
+    """What elections need to know of settings; see `election_settings`."""
+
+    @property
+    def keeps_eligible(self) -> bool: ...
+
+    def min_insync_replicas(self, topic: str) -> int: ...
+
+    def allows_unclean(self, topic: str) -> bool: ...
+
+
+class Shift:
+    """Decides on an image as it is; but `arriving` counts as alive and `leaving` as dead."""
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        settings: Settings,
+        *,
+        arriving: int | None = None,
+        leaving: int | None = None,
+    ) -> None:
+        self._image = image
+        self._settings = settings
+        self._arriving = arriving
+        self._leaving = leaving
+        self.records: list[MetadataRecord] = []
+        self.events: list[object] = []
+
+    def without(self, broker_id: int, keys: Iterable[PartitionKey]) -> None:
+        """The broker leaves these in-sync sets and leads nothing; it may stay eligible."""
+        for key in keys:
+            self.add(key, Wish(isr=_except(self.state(key), broker_id), election=self._any(key)))
+
+    def without_trust(self, broker_id: int, keys: Iterable[PartitionKey]) -> None:
+        """The broker leaves these in-sync sets, and nobody counts on what its log holds."""
+        for key in keys:
+            wish = Wish(
+                isr=_except(self.state(key), broker_id), lost=broker_id, election=self._any(key)
+            )
+            self.add(key, wish)
+
+    def elect(self, keys: Iterable[PartitionKey], election: Election | None = None) -> None:
+        """Look for leaders; by default as each topic allows."""
+        for key in keys:
+            self.add(key, Wish(election=election or self._any(key)))
+
+    def add(self, key: PartitionKey, wish: Wish) -> PartitionDecision | None:
+        """Decide one partition; None: nothing would be different."""
+        before = self.state(key)
+        decision = decide_change(key, before, wish, self._rules(key, before))
+        if decision is None:
+            return None
+        self.records.append(decision.record)
+        if decision.elected is not None:
+            self._tell(key, before, decision)
+        return decision
+
+    def state(self, key: PartitionKey) -> PartitionState:
+        return self._image.topics_by_id[key.topic_id].partitions[key.partition]
+
+    def topic(self, key: PartitionKey) -> str:
+        return self._image.topics_by_id[key.topic_id].name
+
+    def _any(self, key: PartitionKey) -> Election:
+        allows_unclean = self._settings.allows_unclean(self.topic(key))
+        return Election.UNCLEAN if allows_unclean else Election.ONLINE
+
+    def _rules(self, key: PartitionKey, state: PartitionState) -> ElectionRules:
+        return ElectionRules(
+            is_acceptable=lambda replica: self._may_lead(replica, state),
+            min_insync_replicas=self._settings.min_insync_replicas(self.topic(key)),
+            keeps_eligible=self._settings.keeps_eligible,
+        )
+
+    def _may_lead(self, replica: int, state: PartitionState) -> bool:
+        broker = self._image.brokers.get(replica)
+        if broker is None or replica == self._leaving:
+            return False
+        if not broker.is_active and replica != self._arriving:
+            return False
+        return broker.has_working(state.directory(replica))
+
+    def _tell(self, key: PartitionKey, before: PartitionState, decision: PartitionDecision) -> None:
+        assert decision.elected is not None
+        leader, kind = decision.elected
+        topic, leader_epoch = self.topic(key), before.leader_epoch + 1
+        if leader is None or kind is None:
+            self.events.append(
+                LeaderLost(topic=topic, partition=key.partition, leader_epoch=leader_epoch)
+            )
+        else:
+            self.events.append(
+                LeaderElected(
+                    topic=topic,
+                    partition=key.partition,
+                    leader=leader,
+                    leader_epoch=leader_epoch,
+                    kind=kind,
+                )
+            )
+
+
+def _except(state: PartitionState, broker_id: int) -> tuple[int, ...]:
+    return tuple(each for each in state.isr if each != broker_id)

@@ -1,0 +1,1 @@
+"""The cluster's facts: record types, and the image that they build."""

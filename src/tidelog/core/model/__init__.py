@@ -1,0 +1,1 @@
+"""The words everyone uses: ids, errors, limits, settings, the trace port."""

@@ -1,0 +1,210 @@
+"""Settings of Kafka that Tidelog takes without acting on them: a broker's file for Kafka loads.
+
+Some belong to what Kafka does in its own way (threads, buffers, purgatories, quotas), some to what
+Tidelog does not do yet. What would be dangerous to pass over in silence (encryption, access
+control, policies, tiered storage) is not here: it is refused like any unknown name.
+"""
+
+from __future__ import annotations
+
+from tidelog.core.model.config import Setting, SettingType, Update, Value
+from tidelog.core.model.limits import INT32_MAX, INT64_MAX
+
+BOOLEAN, STRING, INT = SettingType.BOOLEAN, SettingType.STRING, SettingType.INT
+SHORT, LONG, DOUBLE = SettingType.SHORT, SettingType.LONG, SettingType.DOUBLE
+LIST = SettingType.LIST
+CLUSTER = Update.CLUSTER_WIDE
+
+_LATER = "Taken, with Kafka's default and limits; Tidelog does not act on it yet."
+_IGNORED = "Taken so that a configuration for Kafka loads; Tidelog has nothing that it would steer."
+
+
+def _later(
+    type_: SettingType,
+    name: str,
+    default: Value,
+    at_least: int | None = None,
+    update: Update = Update.READ_ONLY,
+) -> Setting:
+    return _taken(_LATER, type_, name, default, at_least, update)
+
+
+def _ignored(
+    type_: SettingType,
+    name: str,
+    default: Value,
+    at_least: int | None = None,
+    update: Update = Update.READ_ONLY,
+) -> Setting:
+    return _taken(_IGNORED, type_, name, default, at_least, update)
+
+
+def _taken(
+    about: str,
+    type_: SettingType,
+    name: str,
+    default: Value,
+    at_least: int | None,
+    update: Update,
+) -> Setting:
+    return Setting(
+        name=name,
+        type=type_,
+        default=default,
+        about=about,
+        at_least=at_least,
+        update=update,
+        has_effect=False,
+    )
+
+
+NOT_YET = (
+    _later(INT, "add.partitions.to.txn.retry.backoff.max.ms", 100, 0),
+    _later(INT, "add.partitions.to.txn.retry.backoff.ms", 20, 1),
+    _later(BOOLEAN, "controlled.shutdown.enable", True),
+    _later(LIST, "controller.listener.names", None),
+    _later(INT, "controller.quorum.append.linger.ms", 25, 0),
+    _later(BOOLEAN, "controller.quorum.auto.join.enable", False),
+    _later(LIST, "controller.quorum.bootstrap.servers", ()),
+    _later(INT, "controller.quota.window.num", 11, 1),
+    _later(INT, "controller.quota.window.size.seconds", 1, 1),
+    _later(INT, "controller.socket.timeout.ms", 30_000),
+    _later(INT, "group.consumer.assignment.interval.ms", 1000, 0, CLUSTER),
+    _later(LIST, "group.consumer.assignors", ("uniform", "range")),
+    _later(INT, "group.consumer.heartbeat.interval.ms", 5000, 1),
+    _later(INT, "group.consumer.max.assignment.interval.ms", 15_000, 0),
+    _later(INT, "group.consumer.max.heartbeat.interval.ms", 15_000, 1),
+    _later(INT, "group.consumer.max.session.timeout.ms", 60_000, 1),
+    _later(INT, "group.consumer.max.size", INT32_MAX, 1),
+    Setting(
+        name="group.consumer.migration.policy",
+        type=STRING,
+        default="bidirectional",
+        about=_LATER,
+        one_of=("disabled", "downgrade", "upgrade", "bidirectional"),
+        ignores_case=True,
+        has_effect=False,
+    ),
+    _later(INT, "group.consumer.min.assignment.interval.ms", 0, 0),
+    _later(INT, "group.consumer.min.heartbeat.interval.ms", 5000, 1),
+    _later(INT, "group.consumer.min.session.timeout.ms", 45_000, 1),
+    _later(INT, "group.consumer.session.timeout.ms", 45_000, 1),
+    _later(INT, "group.coordinator.append.linger.ms", -1, -1),
+    _later(INT, "group.coordinator.background.threads", 2, 1),
+    _later(INT, "group.coordinator.cached.buffer.max.bytes", 1_048_588, 524288, CLUSTER),
+    Setting(
+        name="group.coordinator.rebalance.protocols",
+        type=LIST,
+        default=("classic", "consumer", "streams"),
+        about=_LATER,
+        one_of=("consumer", "classic", "share", "streams"),
+        has_effect=False,
+    ),
+    _later(INT, "group.coordinator.threads", 4, 1),
+    _later(INT, "group.initial.rebalance.delay.ms", 3000),
+    _later(INT, "group.max.session.timeout.ms", 1_800_000),
+    _later(INT, "group.max.size", INT32_MAX, 1),
+    _later(INT, "group.min.session.timeout.ms", 6000),
+    _later(INT, "initial.broker.registration.timeout.ms", 60_000),
+    _later(STRING, "inter.broker.listener.name", None),
+    _later(INT, "num.replica.alter.log.dirs.threads", None),
+    _later(INT, "num.replica.fetchers", 1, 1, CLUSTER),
+    _later(INT, "offset.metadata.max.bytes", 4096),
+    _later(INT, "offsets.commit.timeout.ms", 5000, 1),
+    _later(INT, "offsets.load.buffer.size", 5_242_880, 1),
+    _later(LONG, "offsets.retention.check.interval.ms", 600_000, 1),
+    _later(INT, "offsets.retention.minutes", 10_080, 1),
+    _later(INT, "offsets.topic.compression.codec", 0),
+    _later(INT, "offsets.topic.num.partitions", 50, 1),
+    _later(SHORT, "offsets.topic.replication.factor", 3, 1),
+    _later(INT, "offsets.topic.segment.bytes", 104_857_600, 1),
+    _later(INT, "replica.socket.receive.buffer.bytes", 65_536),
+    _later(INT, "replication.quota.window.num", 11, 1),
+    _later(INT, "replication.quota.window.size.seconds", 1, 1),
+    _later(INT, "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, 1),
+    _later(INT, "transaction.max.timeout.ms", 900_000, 1),
+    _later(BOOLEAN, "transaction.partition.verification.enable", True, None, CLUSTER),
+    _later(INT, "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, 1),
+    _later(INT, "transaction.state.log.load.buffer.size", 5_242_880, 1),
+    _later(INT, "transaction.state.log.min.isr", 2, 1),
+    _later(INT, "transaction.state.log.num.partitions", 50, 1),
+    _later(SHORT, "transaction.state.log.replication.factor", 3, 1),
+    _later(INT, "transaction.state.log.segment.bytes", 104_857_600, 1),
+    _later(INT, "transactional.id.expiration.ms", 604_800_000, 1),
+)
+
+OF_KAFKA_ALONE = (
+    Setting(
+        name="authorizer.class.name",
+        type=STRING,
+        default="",
+        about="Tidelog has no access control yet, so only no authorizer is taken.",
+        one_of=("",),
+    ),
+    _ignored(INT, "background.threads", 10, 1, CLUSTER),
+    _ignored(INT, "delete.records.purgatory.purge.interval.requests", 1),
+    _ignored(INT, "fetch.purgatory.purge.interval.requests", 1000),
+    Setting(
+        name="listener.security.protocol.map",
+        type=STRING,
+        default="SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        about="The protocol of each listener's name; so far all of them must be PLAINTEXT.",
+        update=Update.PER_BROKER,
+    ),
+    _ignored(LONG, "log.cleaner.backoff.ms", 15_000, 0, CLUSTER),
+    _ignored(LONG, "log.cleaner.dedupe.buffer.size", 134_217_728, None, CLUSTER),
+    _ignored(LONG, "log.cleaner.delete.retention.ms", 86_400_000, 0, CLUSTER),
+    _ignored(BOOLEAN, "log.cleaner.enable", True),
+    _ignored(DOUBLE, "log.cleaner.io.buffer.load.factor", 0.9, None, CLUSTER),
+    _ignored(INT, "log.cleaner.io.buffer.size", 524_288, 0, CLUSTER),
+    _ignored(DOUBLE, "log.cleaner.io.max.bytes.per.second", 1.7976931348623157e308, None, CLUSTER),
+    _ignored(LONG, "log.cleaner.max.compaction.lag.ms", INT64_MAX, 1, CLUSTER),
+    Setting(
+        name="log.cleaner.min.cleanable.ratio",
+        type=DOUBLE,
+        default=0.5,
+        about="Default of the topic's min.cleanable.dirty.ratio.",
+        at_least=0,
+        at_most=1,
+        update=CLUSTER,
+    ),
+    _ignored(LONG, "log.cleaner.min.compaction.lag.ms", 0, 0, CLUSTER),
+    _ignored(INT, "log.cleaner.threads", 1, 0, CLUSTER),
+    _ignored(LONG, "log.dir.failure.timeout.ms", 30_000, 1),
+    _ignored(LONG, "log.local.retention.bytes", -2, -2, CLUSTER),
+    _ignored(LONG, "log.local.retention.ms", -2, -2, CLUSTER),
+    _ignored(BOOLEAN, "log.preallocate", False, None, CLUSTER),
+    _ignored(INT, "max.connection.creation.rate", INT32_MAX, 0, CLUSTER),
+    _ignored(STRING, "metadata.log.dir", None),
+    _ignored(LONG, "metadata.log.max.snapshot.interval.ms", 3_600_000, 0),
+    _ignored(INT, "metadata.log.segment.bytes", 1_073_741_824, 8388608),
+    _ignored(LONG, "metadata.log.segment.ms", 604_800_000),
+    _ignored(INT, "metadata.max.idle.interval.ms", 500, 0),
+    _ignored(LONG, "metadata.max.retention.bytes", 104_857_600),
+    _ignored(LONG, "metadata.max.retention.ms", 604_800_000),
+    _ignored(INT, "metrics.num.samples", 2, 1),
+    _ignored(STRING, "metrics.recording.level", "INFO"),
+    _ignored(LONG, "metrics.sample.window.ms", 30_000, 1),
+    _ignored(INT, "num.io.threads", 8, 1, CLUSTER),
+    _ignored(INT, "num.network.threads", 3, 1, CLUSTER),
+    _ignored(INT, "num.recovery.threads.per.data.dir", 2, 1, CLUSTER),
+    _ignored(INT, "producer.purgatory.purge.interval.requests", 1000),
+    _ignored(LONG, "queued.max.request.bytes", -1),
+    _ignored(INT, "queued.max.requests", 500, 1),
+    _ignored(INT, "quota.window.num", 11, 1),
+    _ignored(INT, "quota.window.size.seconds", 1, 1),
+    _ignored(INT, "request.timeout.ms", 30_000),
+    Setting(
+        name="security.inter.broker.protocol",
+        type=STRING,
+        default="PLAINTEXT",
+        about="How brokers talk to each other: so far without encryption.",
+        one_of=("PLAINTEXT",),
+    ),
+    _ignored(LONG, "socket.connection.setup.timeout.max.ms", 30_000),
+    _ignored(LONG, "socket.connection.setup.timeout.ms", 10_000),
+    _ignored(INT, "socket.receive.buffer.bytes", 102_400),
+    _ignored(INT, "telemetry.max.bytes", 1_048_576, 1),
+)
+
+ACCEPTED = NOT_YET + OF_KAFKA_ALONE

@@ -1,0 +1,1 @@
+"""A whole broker as one deterministic object, driven through ports."""

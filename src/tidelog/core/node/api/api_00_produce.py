@@ -1,0 +1,291 @@
+"""Produce (api key 0), versions 3 to 13; advertised from 0, because older librdkafka asks for it.
+
+Appends one batch per partition to the leader's log. `acks=0` is never answered (an error closes the
+connection instead), `acks=1` is answered after the append, `acks=all` only once the high watermark
+has passed the batch; that waiting lives in replication/waiting.py. With too few in-sync replicas
+`acks=all` is refused before anything is appended. Kafka's NOT_ENOUGH_REPLICAS_AFTER_APPEND cannot
+happen: the high watermark does not pass a batch while there are too few, so the request times out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.hosted import NOBODY, endpoints_of, leader_of, refuse_unhosted
+from tidelog.core.node.request import Request
+from tidelog.core.replication.partition import Partition
+from tidelog.core.storage.appending import Appended
+from tidelog.core.storage.validation import Refusal, split_batches
+from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
+from tidelog.core.wire.produce_fast import (
+    PartitionAnswer,
+    decode_produce,
+    encode_produce_answer,
+)
+from tidelog.core.wire.record_batch import (
+    COMPRESSION_MASK,
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+
+API_KEY = 0
+VERSIONS = range(3, 14)
+ADVERTISED = range(14)
+ACKS_ALL = -1
+ZSTD = 4
+ZSTD_FROM = 7
+ABORTABLE_FROM = 11
+LENGTH_POSITION = 8
+MAGIC_POSITION = 16
+ATTRIBUTES_POSITION = 22
+"""The lower byte, which has the codec and the transactional bit."""
+TELLS_NO_LOG_START = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+
+_NONE = ErrorCode.NONE
+
+
+Answers = list[tuple[Topic, list[PartitionAnswer]]]
+Wait = tuple[Partition, list[PartitionAnswer], int, int]
+"""A partition, its topic's answers, which of them, and the end offset to be covered."""
+
+
+class ParkedProduce:
+    """An `acks=all` request whose partitions are not all covered yet."""
+
+    __slots__ = (
+        "_has_error", "_left", "is_done", "node", "request", "timeout_ms", "topics", "waits",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        node: Node,
+        request: Request,
+        topics: Answers,
+        waits: list[Wait],
+        timeout_ms: int,
+        has_error: bool,
+    ) -> None:
+        self.node = node
+        self.request = request
+        self.topics = topics
+        self.waits = waits
+        self.timeout_ms = max(timeout_ms, 0)
+        self.is_done = False
+        self._left = len(waits)
+        self._has_error = has_error
+
+    def on_covered(self) -> None:
+        self._left -= 1
+        if self._left == 0 and not self.is_done:
+            self._finish()
+
+    def on_expired(self, now_ms: int) -> None:
+        """What is not covered by now is answered as timed out: its fate is unknown."""
+        if not self.is_done:
+            self._blame(ErrorCode.REQUEST_TIMED_OUT)
+
+    def on_partition_gone(self, partition: object, code: ErrorCode) -> None:
+        """A partition was deleted or is led by another; the others are waited for."""
+        self._has_error = True
+        for each, answers, at, end_offset in self.waits:
+            if each is partition and each.log.high_watermark < end_offset:
+                leader = _leader(each) if code is ErrorCode.NOT_LEADER_OR_FOLLOWER else None
+                answers[at] = _refused(answers[at].partition_index, code, leader)
+        self.on_covered()
+
+    def _blame(self, code: ErrorCode) -> None:
+        self._has_error = True
+        for partition, answers, at, end_offset in self.waits:
+            if answers[at].error_code == 0 and partition.log.high_watermark < end_offset:
+                answers[at] = answers[at]._replace(error_code=code)
+        self._finish()
+        for partition, _, _, _ in self.waits:
+            partition.waiting.drop_done()
+
+    def _finish(self) -> None:
+        self.is_done = True
+        self.node.timeouts.discard(self, timeout_ms=self.timeout_ms)
+        _answer(self.node, self.request, self.topics, has_error=self._has_error)
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    assert request.body is not None
+    version = request.version
+    call = decode_produce(request.body, version)
+    acks = call.acks
+    if acks not in (ACKS_ALL, 0, 1):
+        code = ErrorCode.INVALID_REQUIRED_ACKS
+        _answer(node, request, [(t, [_refused(i, code) for i, _ in ps]) for t, ps in call.topics])
+        return
+    wall_ms = node.wall_ms(now_ms)
+    is_transactional = call.transactional_id is not None
+    topics: Answers = []
+    waits: list[Wait] = []
+    has_error = False
+    for topic, partitions in call.topics:
+        answers: list[PartitionAnswer] = []
+        for index, records in partitions:
+            partition = node.find_partition(topic, index)
+            if partition is None:
+                answers.append(_unhosted(node, topic, index))
+                has_error = True
+                continue
+            answer, end_offset = _append(
+                node, partition, index, records, version, wall_ms, is_transactional, acks
+            )
+            answers.append(answer)
+            if end_offset is None:
+                has_error = True
+            elif end_offset > partition.log.high_watermark:
+                waits.append((partition, answers, len(answers) - 1, end_offset))
+        if answers:
+            topics.append((topic, answers))
+    if acks == 0:
+        if has_error:
+            request.close("error in a produce request with acks=0")
+        else:
+            request.answer_nothing()
+    elif acks == 1 or not waits:
+        _answer(node, request, topics, has_error=has_error)
+    else:
+        parked = ParkedProduce(node, request, topics, waits, call.timeout_ms, has_error)
+        _park(node, parked)
+
+
+def _append(
+    node: Node,
+    partition: Partition,
+    index: int,
+    records: memoryview | None,
+    version: int,
+    wall_ms: int,
+    is_transactional: bool,
+    acks: int,
+) -> tuple[PartitionAnswer, int | None]:
+    """The answer, and the end offset that an `acks=all` request waits for (None: refused)."""
+    batch = _one_batch(records)
+    if isinstance(batch, Refusal):
+        message = batch.message if batch.error == ErrorCode.CORRUPT_MESSAGE else None
+        return PartitionAnswer(index, batch.error, -1, -1, -1, message), None
+    code = _refuse_batch(partition, batch[ATTRIBUTES_POSITION], version, is_transactional)
+    if code is not _NONE:
+        leader = _leader(partition) if code is ErrorCode.NOT_LEADER_OR_FOLLOWER else None
+        return _refused(index, code, leader), None
+    if partition.is_under_minimum and acks == ACKS_ALL:
+        log_start_offset = partition.log.log_start_offset
+        return PartitionAnswer(index, ErrorCode.NOT_ENOUGH_REPLICAS, -1, -1, log_start_offset), None
+    result = partition.log.append_as_leader(
+        batch, leader_epoch=partition.leader_epoch, wall_ms=wall_ms
+    )
+    if result.error is not _NONE:
+        return _append_refused(node, partition, index, result), None
+    node.touch(partition)
+    base_offset, append_time_ms = result.base_offset, result.log_append_time_ms
+    assert base_offset is not None
+    answer = PartitionAnswer(
+        index,
+        0,
+        base_offset,
+        -1 if append_time_ms is None else append_time_ms,
+        partition.log.log_start_offset,
+    )
+    return answer, result.end_offset
+
+
+def _one_batch(records: memoryview | None) -> memoryview | Refusal:
+    """Exactly one batch of format 2 per partition; a partial one behind it is left out."""
+    if records is None:
+        return Refusal(ErrorCode.INVALID_RECORD, "no records")
+    if (
+        len(records) >= HEADER_BYTES
+        and records[MAGIC_POSITION] == MAGIC
+        and INT.unpack_from(records, LENGTH_POSITION)[0] + LENGTH_PREFIX_BYTES == len(records)
+    ):
+        return records
+    found = split_batches(records)
+    if isinstance(found, Refusal):
+        return found
+    if len(found) > 1:
+        return Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one")
+    return found[0][0]
+
+
+def _refuse_batch(
+    partition: Partition, attributes: int, version: int, is_transactional: bool
+) -> ErrorCode:
+    """The first reason to say no that needs neither the whole header nor the log."""
+    if version < ZSTD_FROM and attributes & COMPRESSION_MASK == ZSTD:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if attributes & TRANSACTIONAL_BIT and not is_transactional:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if partition.leadership is None:
+        if partition.log.failed is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if attributes & TRANSACTIONAL_BIT:
+        # Nobody coordinates transactions here yet, so no transaction can be verified.
+        if version >= ABORTABLE_FROM:
+            return ErrorCode.TRANSACTION_ABORTABLE
+        return ErrorCode.INVALID_TXN_STATE
+    return _NONE
+
+
+def _append_refused(
+    node: Node, partition: Partition, index: int, result: Appended
+) -> PartitionAnswer:
+    if result.error == ErrorCode.KAFKA_STORAGE_ERROR:
+        node.on_log_failed(partition.log)
+    log_start_offset = partition.log.log_start_offset
+    if result.error in TELLS_NO_LOG_START:
+        log_start_offset = -1
+    return PartitionAnswer(
+        index, result.error, -1, -1, log_start_offset, result.message, result.record_errors
+    )
+
+
+def _park(node: Node, parked: ParkedProduce) -> None:
+    for partition, _, _, end_offset in parked.waits:
+        partition.waiting.park(parked, required_end_offset=end_offset)
+    node.newly_parked.append(parked)
+
+
+def _unhosted(node: Node, topic: Topic, index: int) -> PartitionAnswer:
+    """Another broker's, an id that nobody knows, or a partition that its topic does not have."""
+    code = refuse_unhosted(node, topic, index)
+    if code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return _refused(index, code)
+    return _refused(index, code, leader_of(node, topic, index))
+
+
+def _leader(partition: Partition) -> tuple[int, int]:
+    return (NOBODY if partition.leader_id is None else partition.leader_id), partition.leader_epoch
+
+
+def _refused(index: int, code: ErrorCode, leader: tuple[int, int] | None = None) -> PartitionAnswer:
+    return PartitionAnswer(index, code, -1, -1, -1, current_leader=leader)
+
+
+def _answer(node: Node, request: Request, topics: Answers, *, has_error: bool = True) -> None:
+    endpoints: list[Endpoint] = []
+    if has_error:
+        leaders = {
+            answer.current_leader[0]
+            for _, answers in topics
+            for answer in answers
+            if answer.current_leader is not None
+        }
+        endpoints = endpoints_of(node, leaders)
+    request.answer_bytes(encode_produce_answer(topics, request.version, endpoints=endpoints))

@@ -1,0 +1,88 @@
+"""ApiVersions (api key 18), versions 0 to 4.
+
+What this broker serves, and the features that the cluster has agreed on. Asked in a version that
+does not exist it answers in version 0, with an error and its own versions, so that any client can
+begin a conversation. From version 3 on the client says what software it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tidelog.core.metadata import features
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.codec import encode
+from tidelog.core.wire.messages.api_18_api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+    from tidelog.core.node.request import Request
+
+API_KEY = 18
+VERSIONS = range(5)
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FIRST_VERSION_WITH_SOFTWARE = 3
+_FIRST_VERSION_WITH_LEVEL_0 = 4
+"""Older clients cannot read a feature whose lowest level is 0."""
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    if request.version not in VERSIONS:
+        request.answer_bytes(encode(_unsupported(), 0))
+        return
+    asked = request.decode(ApiVersionsRequest)
+    if request.version >= _FIRST_VERSION_WITH_SOFTWARE:
+        software = (asked.client_software_name, asked.client_software_version)
+        if not all(_SOFTWARE.fullmatch(word) for word in software):
+            request.answer(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+            return
+        if request.connection is not None:
+            request.connection.client_software = software
+    request.answer(
+        ApiVersionsResponse(
+            api_keys=_served(),
+            supported_features=_supported(request.version),
+            finalized_features=[
+                FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+                for name, level in features.finalized(node.image.features).items()
+            ],
+            finalized_features_epoch=node.metadata.committed_end_offset - 1,
+        )
+    )
+
+
+def _unsupported() -> ApiVersionsResponse:
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=[ApiVersion(api_key=API_KEY, min_version=VERSIONS[0], max_version=VERSIONS[-1])],
+    )
+
+
+def _served() -> list[ApiVersion]:
+    from tidelog.core.node.api import HANDLERS  # the list of all these files, this one included
+
+    return [
+        ApiVersion(
+            api_key=key,
+            min_version=HANDLERS[key].advertised[0],
+            max_version=HANDLERS[key].advertised[-1],
+        )
+        for key in sorted(HANDLERS)
+        if not HANDLERS[key].is_internal
+    ]
+
+
+def _supported(version: int) -> list[SupportedFeatureKey]:
+    return [
+        SupportedFeatureKey(name=name, min_version=low, max_version=high)
+        for name, (low, high) in sorted(features.SUPPORTED.items())
+        if low > 0 or version >= _FIRST_VERSION_WITH_LEVEL_0
+    ]

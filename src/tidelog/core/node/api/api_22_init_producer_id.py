@@ -1,0 +1,57 @@
+"""InitProducerId (api key 22), versions 0 to 5.
+
+A producer without a transactional id gets an id that nobody ever had, with producer epoch 0; what
+it says about an earlier identity does not matter. Transactions are not served yet: a producer with
+a transactional id hears what Kafka says where the coordinator is somewhere else, NOT_COORDINATOR.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_22_init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+    from tidelog.core.node.request import Request
+
+API_KEY = 22
+VERSIONS = range(6)
+
+_NONE = -1
+_NEW_PRODUCER_EPOCH = 0
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    asked = request.decode(InitProducerIdRequest)
+    timeout_ms_max = node.settings.integer("transaction.max.timeout.ms")
+    error = refuse(asked, timeout_ms_max=timeout_ms_max)
+    if error != ErrorCode.NONE:
+        request.answer(
+            InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
+        )
+        return
+
+    def on_producer_id(producer_id: int) -> None:
+        request.answer(
+            InitProducerIdResponse(producer_id=producer_id, producer_epoch=_NEW_PRODUCER_EPOCH)
+        )
+
+    node.producer_ids.take(on_producer_id, now_ms=now_ms)
+
+
+def refuse(asked: InitProducerIdRequest, *, timeout_ms_max: int) -> ErrorCode:
+    """The first reason to say no."""
+    if (asked.producer_id == _NONE) != (asked.producer_epoch == _NONE):
+        return ErrorCode.INVALID_REQUEST
+    if asked.transactional_id is None:
+        return ErrorCode.NONE
+    if not asked.transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    if not 0 < asked.transaction_timeout_ms <= timeout_ms_max:
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return ErrorCode.NOT_COORDINATOR

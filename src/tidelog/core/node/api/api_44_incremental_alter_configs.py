@@ -1,0 +1,232 @@
+"""IncrementalAlterConfigs (api key 44), versions 0 and 1.
+
+Changes settings of topics and brokers step by step: set, delete, append to a list, subtract from
+it. Each resource stands or falls as a whole. What the broker that was asked can judge alone (the
+form, whether it is the broker that is meant) is refused there (`forward`); the rest is decided by
+the controller on the metadata (`handle`) and answered when it is durable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.core.controller.configs import (
+    Alteration,
+    Operation,
+    Step,
+    decide_alter,
+    decide_clearing,
+)
+from tidelog.core.controller.decision import Refusal
+from tidelog.core.metadata.cluster import ConfigResource, ResourceType
+from tidelog.core.metadata.records import ConfigRecord, MetadataRecord
+from tidelog.core.model.broker_config import refuse_dynamic_change
+from tidelog.core.model.config_resolution import SettingRules
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.api.api_32_describe_configs import BROKER_LOGGER, KNOWN_TYPES, refuse_broker
+from tidelog.core.node.creation import broker_layers
+from tidelog.core.node.partly_answered import PartlyAnswered
+from tidelog.core.wire.codec import decode
+from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+    from tidelog.core.node.request import Request
+
+API_KEY = 44
+VERSIONS = range(2)
+FORWARDED = True
+
+OPERATIONS = frozenset(int(operation) for operation in Operation)
+
+Refusals = dict[ConfigResource, Refusal | None]
+
+
+def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> None:
+    """On the node that was asked: refuse what it can judge, and pass the rest on."""
+    asked = request.decode(IncrementalAlterConfigsRequest)
+    refusals = _refuse_forms(asked, node)
+    remaining = _remaining(asked, refusals)
+    if len(remaining) == len(asked.resources):
+        node.forwarding.forward(request, frame, now_ms)
+        return
+    if not remaining:
+        request.answer(_answer(asked, refusals))
+        return
+    rest = IncrementalAlterConfigsRequest(resources=remaining, validate_only=asked.validate_only)
+
+    def merge(answer: memoryview) -> IncrementalAlterConfigsResponse:
+        decided = decode(IncrementalAlterConfigsResponse, answer, request.version)
+        return _answer(asked, refusals | _outcomes(decided))
+
+    partly = PartlyAnswered(request, rest, merge)
+    node.forwarding.forward(partly, partly.frame, now_ms)
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    """On the controller. A request that another node passed on was meant for that node."""
+    asked = request.decode(IncrementalAlterConfigsRequest)
+    refusals = _refuse_forms(asked, None if request.connection is None else node)
+    decided, records = _decide(node, _remaining(asked, refusals))
+    cleared = decide_clearing(node.metadata.decided_image, records)
+    written = [] if asked.validate_only else [*records, *cleared]
+    answer = _answer(asked, refusals | decided)
+    node.metadata.propose(written, lambda: request.answer(answer), now_ms=now_ms)
+
+
+def _outcomes(decided: IncrementalAlterConfigsResponse) -> Refusals:
+    """What the controller answered, as if it had been decided here."""
+    return {
+        ConfigResource(each.resource_type, each.resource_name): (
+            None
+            if each.error_code == ErrorCode.NONE
+            else Refusal(ErrorCode(each.error_code), each.error_message)
+        )
+        for each in decided.responses
+    }
+
+
+def _refuse_forms(asked: IncrementalAlterConfigsRequest, node: Node | None) -> Refusals:
+    counts = Counter(_named(resource) for resource in asked.resources)
+    return {
+        _named(resource): _refuse_form(node, resource, is_repeated=counts[_named(resource)] > 1)
+        for resource in asked.resources
+    }
+
+
+def _remaining(
+    asked: IncrementalAlterConfigsRequest, refusals: Refusals
+) -> list[AlterConfigsResource]:
+    """What the controller must decide."""
+    return [
+        resource
+        for resource in asked.resources
+        if refusals[_named(resource)] is None and resource.resource_type != BROKER_LOGGER
+    ]
+
+
+def _answer(
+    asked: IncrementalAlterConfigsRequest, refusals: Refusals
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[_response(resource, refusals) for resource in asked.resources]
+    )
+
+
+def _refuse_form(
+    node: Node | None, resource: AlterConfigsResource, *, is_repeated: bool
+) -> Refusal | None:
+    """What is wrong whatever the settings are now; without a node, for whichever node."""
+    if is_repeated:
+        return _invalid("the same resource twice in one request")
+    names = [config.name for config in resource.configs]
+    if len(set(names)) != len(names):
+        return _invalid("the same setting twice in one request")
+    without_value = [
+        config.name
+        for config in resource.configs
+        if config.value is None and config.config_operation != Operation.DELETE
+    ]
+    if without_value:
+        return _invalid(f"a value is needed for {', '.join(without_value)}")
+    if resource.resource_type == BROKER_LOGGER:
+        refusal = None if node is None else refuse_broker(node, resource.resource_name)
+        return refusal or _refuse_logger(resource)
+    if resource.resource_type == ResourceType.BROKER:
+        if resource.resource_name and node is not None:
+            refusal = refuse_broker(node, resource.resource_name)
+            if refusal is not None:
+                return refusal
+        if not _operations_are_known(resource):
+            return _invalid("an operation that nobody has heard of")
+    if resource.resource_type not in KNOWN_TYPES:
+        return _invalid(f"resource type {resource.resource_type} is unknown")
+    return None
+
+
+def _refuse_logger(resource: AlterConfigsResource) -> Refusal | None:
+    """There are no loggers here, so nothing about them can be changed."""
+    for config in resource.configs:
+        if config.config_operation not in (Operation.SET, Operation.DELETE):
+            return _invalid("the level of a logger can only be set or deleted")
+        return Refusal(ErrorCode.INVALID_CONFIG, f"there is no logger {config.name}")
+    return None
+
+
+def _decide(
+    node: Node, resources: Sequence[AlterConfigsResource]
+) -> tuple[Refusals, list[MetadataRecord]]:
+    if not all(map(_operations_are_known, resources)):
+        # Kafka stumbles over such a request as a whole; so clients see the same.
+        stumble = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return {_named(resource): stumble for resource in resources}, []
+    image = node.metadata.decided_image
+    rules = SettingRules(broker_layers(node, image))
+    decision = decide_alter(image, [_alteration(resource) for resource in resources], rules)
+    refusals = {outcome.resource: outcome.refusal for outcome in decision.outcomes}
+    for resource, refusal in refusals.items():
+        if refusal is None and resource.type == ResourceType.BROKER:
+            refusals[resource] = _refuse_broker_settings(resource, decision.records)
+    return refusals, [
+        record
+        for record in decision.records
+        if not isinstance(record, ConfigRecord) or refusals[_target(record)] is None
+    ]
+
+
+def _refuse_broker_settings(
+    resource: ConfigResource, records: Iterable[MetadataRecord]
+) -> Refusal | None:
+    """A running broker takes only some settings, and for itself others than for all brokers."""
+    given = {
+        record.name: record.value
+        for record in records
+        if isinstance(record, ConfigRecord)
+        and _target(record) == resource
+        and record.value is not None
+    }
+    reason = refuse_dynamic_change(given, for_one_broker=bool(resource.name))
+    return None if reason is None else _invalid(reason)
+
+
+def _alteration(resource: AlterConfigsResource) -> Alteration:
+    return Alteration(
+        resource=_named(resource),
+        steps=tuple(
+            Step(config.name, Operation(config.config_operation), config.value)
+            for config in resource.configs
+        ),
+    )
+
+
+def _operations_are_known(resource: AlterConfigsResource) -> bool:
+    return all(config.config_operation in OPERATIONS for config in resource.configs)
+
+
+def _named(resource: AlterConfigsResource) -> ConfigResource:
+    return ConfigResource(resource.resource_type, resource.resource_name)
+
+
+def _target(record: ConfigRecord) -> ConfigResource:
+    return ConfigResource(record.resource_type, record.resource_name)
+
+
+def _response(resource: AlterConfigsResource, refusals: Refusals) -> AlterConfigsResourceResponse:
+    refusal = refusals[_named(resource)]
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.NONE if refusal is None else refusal.error,
+        error_message=None if refusal is None else refusal.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _invalid(reason: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, reason)

@@ -1,0 +1,91 @@
+"""FetchSnapshot (api key 59), versions 0 and 1: a piece of a snapshot of the metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.topic_name import METADATA_TOPIC
+from tidelog.core.node.quorum_answers import endpoint_of_leader, leader_or_unknown
+from tidelog.core.node.request import Request
+from tidelog.core.quorum.values import Position
+from tidelog.core.storage.disk import DiskError
+from tidelog.core.wire.messages.api_59_fetch_snapshot import (
+    FetchSnapshotRequest,
+    FetchSnapshotRequestPartition,
+    FetchSnapshotResponse,
+    FetchSnapshotResponsePartition,
+    FetchSnapshotResponseTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+
+API_KEY = 59
+VERSIONS = range(2)
+INTERNAL = True
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    asked = request.decode(FetchSnapshotRequest)
+    if asked.cluster_id not in (None, node.metadata.cluster_id):
+        request.answer(FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
+        return
+    if len(asked.topics) != 1 or len(asked.topics[0].partitions) != 1:
+        request.answer(FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST))
+        return
+    topic = asked.topics[0]
+    partition = topic.partitions[0]
+    told = FetchSnapshotResponsePartition(
+        index=partition.partition,
+        snapshot_id=partition.snapshot_id,
+        current_leader=LeaderIdAndEpoch(
+            leader_id=leader_or_unknown(node), leader_epoch=node.quorum.quorum_epoch
+        ),
+        unaligned_records=b"",
+    )
+    if (topic.name, partition.partition) == (METADATA_TOPIC, 0):
+        told.error_code = _read(node, partition, asked.max_bytes, told)
+    else:
+        told.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if told.error_code == ErrorCode.NONE:
+        _note(node, asked.replica_id, now_ms)
+    answered = FetchSnapshotResponseTopic(name=topic.name, partitions=[told])
+    response = FetchSnapshotResponse(topics=[answered])
+    if request.version >= 1:
+        response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
+    request.answer(response)
+
+
+def _read(
+    node: Node,
+    partition: FetchSnapshotRequestPartition,
+    bytes_max: int,
+    told: FetchSnapshotResponsePartition,
+) -> ErrorCode:
+    code = node.quorum.refuse_as_leader(partition.current_leader_epoch)
+    if code != ErrorCode.NONE:
+        return code
+    asked = Position(partition.snapshot_id.epoch, partition.snapshot_id.end_offset)
+    file = node.metadata.snapshots.file_of(asked)
+    if file is None:
+        return ErrorCode.SNAPSHOT_NOT_FOUND
+    if not 0 <= partition.position < file.size_bytes:
+        return ErrorCode.POSITION_OUT_OF_RANGE
+    try:
+        told.unaligned_records = file.read(partition.position, max(1, bytes_max))
+    except DiskError as error:
+        node.replicas.fail_directory_of(error.path, error.reason)
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    told.size = file.size_bytes
+    told.position = partition.position
+    return ErrorCode.NONE
+
+
+def _note(node: Node, replica_id: int, now_ms: int) -> None:
+    """Whoever takes a snapshot from us follows us."""
+    quorum = node.quorum
+    if replica_id >= 0 and replica_id != node.settings.node_id:
+        quorum.step(quorum.machine.on_heard(replica_id, now_ms), now_ms)

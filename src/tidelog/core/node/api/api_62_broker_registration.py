@@ -1,0 +1,73 @@
+"""BrokerRegistration (api key 62), versions 0 to 4; between brokers and controller only.
+
+A broker process introduces itself and gets the broker epoch under which it lives from now on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.controller.admission import Newcomer
+from tidelog.core.controller.decision import Refusal
+from tidelog.core.metadata.cluster import Endpoint, FeatureRange
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.wire.messages.api_62_broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+    from tidelog.core.node.request import Request
+
+API_KEY = 62
+VERSIONS = range(5)
+INTERNAL = True
+
+_UNKNOWN = -1
+_FIRST_VERSION_WITH_PROOF = 3
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    asked = request.decode(BrokerRegistrationRequest)
+    not_controller = BrokerRegistrationResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    if not node.metadata.is_active:
+        request.answer(not_controller)
+        return
+    outcome = _register(node, request, asked, now_ms)
+    if isinstance(outcome, Refusal):
+        answer = BrokerRegistrationResponse(error_code=outcome.error)
+    else:
+        answer = BrokerRegistrationResponse(broker_epoch=outcome)
+    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+
+
+def _register(
+    node: Node, request: Request, asked: BrokerRegistrationRequest, now_ms: int
+) -> int | Refusal:
+    if asked.is_migrating_zk_broker:
+        return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "there is no ZooKeeper here")
+    is_own = request.connection is None and asked.broker_id == node.settings.node_id
+    newcomer = _newcomer(asked, request.version)
+    return node.active_controller.register(newcomer, is_own=is_own, now_ms=now_ms)
+
+
+def _newcomer(asked: BrokerRegistrationRequest, version: int) -> Newcomer:
+    has_proof = version >= _FIRST_VERSION_WITH_PROOF and asked.previous_broker_epoch != _UNKNOWN
+    return Newcomer(
+        broker_id=asked.broker_id,
+        cluster_id=asked.cluster_id,
+        incarnation_id=asked.incarnation_id,
+        endpoints=tuple(
+            Endpoint(each.name, each.host, each.port, each.security_protocol)
+            for each in asked.listeners
+        ),
+        rack=asked.rack,
+        log_directories=tuple(asked.log_dirs),
+        features=tuple(
+            FeatureRange(each.name, each.min_supported_version, each.max_supported_version)
+            for each in asked.features
+        ),
+        previous_broker_epoch=asked.previous_broker_epoch if has_proof else None,
+    )

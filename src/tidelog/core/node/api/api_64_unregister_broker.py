@@ -1,0 +1,39 @@
+"""UnregisterBroker (api key 64), version 0.
+
+Somebody says that a broker will not come back: it is forgotten, though its replicas stay assigned
+to it. One that lives registers again by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.wire.messages.api_64_unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+    from tidelog.core.node.request import Request
+
+API_KEY = 64
+VERSIONS = range(1)
+FORWARDED = True
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    asked = request.decode(UnregisterBrokerRequest)
+    not_controller = UnregisterBrokerResponse(
+        error_code=ErrorCode.NOT_CONTROLLER, error_message=None
+    )
+    if not node.metadata.is_active:
+        request.answer(not_controller)
+        return
+    answer = UnregisterBrokerResponse()
+    refusal = node.active_controller.forget(asked.broker_id, now_ms)
+    if refusal is not None:
+        answer.error_code, answer.error_message = refusal
+    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)

@@ -1,0 +1,359 @@
+"""A whole broker as one deterministic object: bytes, syncs and time come in, wishes go out.
+
+It runs to completion and acts only through the ports given at construction. What one batch of read
+events changed is settled once, in `end_of_tick`: high watermarks move, whoever waited for them is
+answered, syncs are asked for, and each connection is written to once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from tidelog.core.metadata.changes import Change, ConfigChanged
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.trace import Trace
+from tidelog.core.node.active_controller import ActiveController
+from tidelog.core.node.alarms import Alarms
+from tidelog.core.node.api import HANDLERS
+from tidelog.core.node.api.api_00_produce import ParkedProduce
+from tidelog.core.node.broker_life import BrokerLife
+from tidelog.core.node.connections import Connections
+from tidelog.core.node.controller_channel import ControllerChannel
+from tidelog.core.node.directory_reports import DirectoryReports
+from tidelog.core.node.events import NodeStarted, NodeStopped
+from tidelog.core.node.fetch_sessions import FetchSessions
+from tidelog.core.node.fetching import ParkedFetch
+from tidelog.core.node.follower_links import FollowerLinks
+from tidelog.core.node.forwarding import Forwarding
+from tidelog.core.node.held_back import HELD_BACK, HeldBack
+from tidelog.core.node.housekeeping import Housekeeping
+from tidelog.core.node.isr_changes import IsrChanges
+from tidelog.core.node.metadata_log import MetadataLog
+from tidelog.core.node.metadata_quorum import MetadataQuorum
+from tidelog.core.node.partitions import Partitions
+from tidelog.core.node.ports import Outbox
+from tidelog.core.node.probes import Probes
+from tidelog.core.node.producer_ids import ProducerIds
+from tidelog.core.node.read_replicas import ReadReplicas
+from tidelog.core.node.replicas import Replicas
+from tidelog.core.node.request import Request
+from tidelog.core.node.settings import NodeSettings
+from tidelog.core.node.timeouts import Timeouts
+from tidelog.core.replication.partition import Partition
+from tidelog.core.storage.disk import Disk, File
+from tidelog.core.storage.log import Log
+from tidelog.core.wire.fast_fields import Topic
+from tidelog.core.wire.headers import read_request_header
+from tidelog.core.wire.links import Links
+from tidelog.core.wire.malformed import MalformedMessage
+
+API_VERSIONS = 18
+FAREWELL_MS = 20
+"""So long a controller that resigned stays, for its words to arrive."""
+
+
+class Node:
+    """Inputs: start, on_*, end_of_tick, stop. Outputs: the ports. Invariants: check."""
+
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        disk: Disk,
+        outbox: Outbox,
+        trace: Trace,
+        random: Random,
+        wall_ms: Callable[[int], int],
+    ) -> None:
+        self.settings = settings
+        self.disk = disk
+        self.outbox = outbox
+        self.trace = trace
+        self.random = random
+        self.wall_ms = wall_ms
+        self.image = ClusterImage()
+        self.partitions = Partitions()
+        self.find_partition = self.partitions.find
+        self.touch = self.partitions.touch
+        self.connections = Connections(outbox)
+        self.links = Links(outbox, client_id=f"node-{settings.node_id}")
+        self.alarms = Alarms()
+        self.timeouts = Timeouts()
+        self.newly_parked: list[ParkedProduce] = []
+        self.dirty_fetches: list[ParkedFetch] = []
+        self.fetch_bytes_max = settings.integer("fetch.max.bytes")
+        self.fetch_sessions = FetchSessions(
+            slots=settings.integer("max.incremental.fetch.session.cache.slots"),
+            evict_after_ms=settings.integer("min.incremental.fetch.session.eviction.ms"),
+            random=random,
+        )
+        self.now_ms = 0  # when the event that is being handled happened
+        self.is_stopped = False
+        self.is_ready_to_stop = False
+        self.held_back = HeldBack()
+        self._is_starting = True
+        self._is_broker = settings.is_broker
+        self._armed_ms: int | None = None
+        self._build()
+
+    def _build(self) -> None:
+        """The parts, which know each other through the node."""
+        self.replicas = Replicas(self)
+        self.follower_links = FollowerLinks(self)
+        self.isr_changes = IsrChanges(self)
+        self.directory_reports = DirectoryReports(self)
+        self.read_replicas = ReadReplicas.of(self)
+        self.metadata = MetadataLog(self)
+        self.quorum = MetadataQuorum(self)
+        self.housekeeping = Housekeeping(self)
+        self.probes = Probes(self)
+        self.controller_channel = ControllerChannel(self)
+        self.quorum.on_leader_found.append(self.controller_channel.on_leader_found)
+        self.forwarding = Forwarding(self)
+        self.active_controller = ActiveController(self)
+        self.metadata.activations += [self.active_controller, self.forwarding]
+        self.broker_life = BrokerLife(self)
+        self.quorum.on_leader_found.append(self.broker_life.on_leader_found)
+        self.producer_ids = ProducerIds(self)
+
+    # Life
+
+    def start(self, now_ms: int) -> None:
+        """Open the metadata log and join the cluster. A node alone serves when this returns."""
+        self.now_ms = now_ms
+        self.metadata.claim_directories()
+        self.replicas.open_directories(self.wall_ms(now_ms))
+        self.metadata.start(now_ms)
+        self.broker_life.start(now_ms)
+        self.broker_life.end_of_tick(now_ms)
+        self.metadata.finish_start(now_ms)
+        self._is_starting = False
+        self.housekeeping.start(now_ms)
+        self.isr_changes.start(now_ms)
+        if self.broker_life.is_caught_up:
+            self.publish_partitions()
+        self.trace.emit(
+            NodeStarted(
+                node_id=self.settings.node_id,
+                topics=len(self.image.topics),
+                partitions=len(self.partitions),
+            )
+        )
+        self.end_of_tick(now_ms)
+
+    def publish_partitions(self) -> None:
+        """The metadata shows this very process: open the partitions that it gives us."""
+        if self._is_starting:
+            return
+        self.metadata.tell_partitions()
+        self.replicas.remove_orphans()
+        self.held_back.let_in(self._handle_late, self.now_ms)
+
+    def _handle_late(self, request: Request, now_ms: int) -> None:
+        try:
+            HANDLERS[request.api_key].handle(self, request, now_ms)
+        except MalformedMessage as error:
+            request.close(f"malformed request: {error}")
+
+    def begin_stop(self, now_ms: int) -> None:
+        """Hand over what we lead; serve on until `is_ready_to_stop`."""
+        self.now_ms = now_ms
+        self.broker_life.leave(now_ms)
+        self._resign_when_left(now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """Sync and close everything, and leave the mark that says so."""
+        self.is_stopped = True
+        self.replicas.close_cleanly(broker_epoch=self.broker_life.broker_epoch)
+        self.trace.emit(NodeStopped(node_id=self.settings.node_id))
+
+    # Events
+
+    def on_connection_opened(self, connection: int, peer: str, now_ms: int) -> None:
+        self.connections.add(connection, peer)
+
+    def on_connection_closed(self, connection: int, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.connections.remove(connection)
+        if self.metadata.is_active:
+            self.active_controller.on_connection_closed(connection, now_ms)
+
+    def on_frame(self, connection: int, frame: memoryview, now_ms: int) -> None:
+        """One request. `frame` is writable, without its size, and valid only during the call."""
+        self.now_ms = now_ms
+        peer = self.connections.open.get(connection)
+        if peer is None or peer.is_failed:
+            return
+        try:
+            header = read_request_header(frame)
+            api_key, version, correlation_id, client_id, body_position = header
+            api = HANDLERS.get(api_key)
+            if api is None or (version not in api.versions and api_key != API_VERSIONS):
+                peer.fail(f"api key {api_key} version {version} is not served")
+                return
+            body = frame[body_position:]
+            request = Request(peer, api_key, version, correlation_id, client_id, body)
+            peer.add(request)
+            if api_key in HELD_BACK and self._is_broker and not self.broker_life.is_caught_up:
+                self.held_back.add(request)
+            elif api.forward is not None:
+                api.forward(self, request, frame, now_ms)
+            elif api.is_forwarded:
+                self.forwarding.forward(request, frame, now_ms)
+            else:
+                api.handle(self, request, now_ms)
+            request.body = None
+        except MalformedMessage as error:
+            peer.fail(f"malformed request: {error}")
+
+    def on_link_opened(self, link: int, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.links.on_link_opened(link, now_ms)
+
+    def on_link_closed(self, link: int, reason: str, now_ms: int) -> None:
+        """The reason is one of "refused", "closed", "reset", "unreachable"."""
+        self.now_ms = now_ms
+        self.links.on_link_closed(link, reason, now_ms)
+
+    def on_answer(self, link: int, frame: memoryview, now_ms: int) -> None:
+        """What another node answered. `frame` is without its size, valid only during the call."""
+        self.now_ms = now_ms
+        self.links.on_answer(link, frame, now_ms)
+
+    def on_synced(self, file: File, size_bytes: int, now_ms: int) -> None:
+        """A wish was carried out: the first `size_bytes` of the file are durable."""
+        self.now_ms = now_ms
+        owner = file.owner
+        if owner is None:
+            return
+        owner.on_synced(file, size_bytes)
+        if owner is self.metadata.log:
+            self.metadata.on_synced(now_ms)
+            return
+        partition = self.replicas.partition_of(owner)
+        if partition is not None and partition.waits_for_sync:
+            self.touch(partition)
+
+    def on_sync_failed(self, file: File, reason: str, now_ms: int) -> None:
+        """Final for its log directory: what the kernel could not write may be gone."""
+        self.now_ms = now_ms
+        self.replicas.fail_directory_of(file.path, f"sync failed: {reason}")
+
+    def on_timer(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        if self._armed_ms is not None and now_ms >= self._armed_ms:
+            self._armed_ms = None
+        self.timeouts.expire(now_ms)
+        self.links.expire(now_ms)
+        self.alarms.run(now_ms)
+        self.housekeeping.run(now_ms)
+
+    def end_of_tick(self, now_ms: int) -> None:
+        """Settle what this batch of events changed; the order of the steps is the promise."""
+        self.now_ms = now_ms
+        self.replicas.notice_failures()
+        if not self.broker_life.is_caught_up:
+            self.broker_life.end_of_tick(now_ms)
+        self._settle_partitions(now_ms)
+        if self.forwarding.waiting_for_image:
+            self.forwarding.end_of_tick()
+        if self.newly_parked:
+            self._start_timeouts(now_ms)
+        while self.dirty_fetches:
+            dirty, self.dirty_fetches = self.dirty_fetches, []
+            for parked in dirty:
+                parked.look_again(now_ms)
+        if self.broker_life.may_stop:
+            self._resign_when_left(now_ms)  # before the answers: those who wait for us hear it
+        for dropped in self.connections.flush():
+            self.trace.emit(dropped)
+        self._arm(now_ms)
+
+    # What the API files use
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        return self.partitions.find(topic, index)
+
+    def partition_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        return self.partitions.find(topic_id, index)
+
+    def knows_topic_id(self, topic_id: Topic) -> bool:
+        return topic_id in self.image.topics_by_id
+
+    def on_change(self, change: Change) -> None:
+        """The image took one committed record: make partitions follow."""
+        self.trace.emit(change)
+        if self.broker_life.is_caught_up or isinstance(change, ConfigChanged):
+            self.replicas.on_change(change)
+
+    def on_log_failed(self, log: Log) -> None:
+        """A log could not be written: its whole directory is given up."""
+        self.replicas.fail_directory_of(log.directory, log.failed or "write failed")
+
+    def check(self) -> None:
+        for partition in self.partitions:
+            partition.check()
+        self.follower_links.check()
+        self.metadata.check()
+        self.quorum.check()
+        self.producer_ids.check()
+        for connection in self.connections.open.values():
+            first = connection.queue[0] if connection.queue else None
+            assert first is None or first.parts is None, "an answer was forgotten"
+
+    # Inside
+
+    def _settle_partitions(self, now_ms: int) -> None:
+        """High watermarks move; followers ask on; in-sync sets are proposed."""
+        while True:
+            for partition in self.partitions.take_touched():
+                if partition.is_deleted:
+                    continue
+                if partition.waits_for_sync:
+                    partition.log.want_sync()
+                partition.settle(now_ms)
+            if self.follower_links.awake:
+                self.follower_links.settle(now_ms)
+            if self.isr_changes.wanted:
+                self.isr_changes.settle(now_ms)
+            if not self.partitions.touched:  # a controller on this node answers at once
+                return
+
+    def _resign_when_left(self, now_ms: int) -> None:
+        """The last thing before the end: others may elect a controller without waiting for us."""
+        if not self.broker_life.may_stop or self.quorum.is_stopping:
+            return
+        was_leader = self.quorum.is_leader and not self.quorum.is_alone
+        self.quorum.resign(now_ms)
+        if was_leader:
+            self.alarms.at(now_ms + FAREWELL_MS, self._on_farewell)
+        else:
+            self.is_ready_to_stop = True
+
+    def _on_farewell(self, now_ms: int) -> None:
+        self.is_ready_to_stop = True
+
+    def _start_timeouts(self, now_ms: int) -> None:
+        """Only those that are still parked after the tick need a deadline."""
+        for parked in self.newly_parked:
+            if not parked.is_done:
+                self.timeouts.add(parked, timeout_ms=parked.timeout_ms, now_ms=now_ms)
+        self.newly_parked.clear()
+
+    def _arm(self, now_ms: int) -> None:
+        """Ask for a timer, if none is set early enough; at the end of every tick, so no calls."""
+        deadline_ms = self.housekeeping.next_deadline_ms
+        look_at_ms = self.links.look_at_ms
+        if look_at_ms is not None and look_at_ms < deadline_ms:
+            deadline_ms = look_at_ms
+        heap = self.alarms.heap
+        if heap and heap[0][0] < deadline_ms:
+            deadline_ms = heap[0][0]
+        if self.timeouts.queues:
+            parked_ms = self.timeouts.next_deadline_ms()
+            if parked_ms is not None and parked_ms < deadline_ms:
+                deadline_ms = parked_ms
+        if self._armed_ms is None or deadline_ms < self._armed_ms:
+            self._armed_ms = deadline_ms
+            self.outbox.arm(deadline_ms)

@@ -1,0 +1,46 @@
+"""What the answers among voters have in common: who may ask, and where the leader is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.topic_name import METADATA_TOPIC
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+
+UNKNOWN = -1
+E = TypeVar("E")
+
+
+def refuse_whole(node: Node, cluster_id: str | None, topics: Sequence[Any]) -> ErrorCode:
+    """Why nothing of this request is looked at: another cluster's, or not about the metadata."""
+    if cluster_id not in (None, node.metadata.cluster_id):
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        return ErrorCode.INVALID_REQUEST
+    if topics[0].topic_name != METADATA_TOPIC or topics[0].partitions[0].partition_index != 0:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+def refuse_past(node: Node, quorum_epoch: int, leader_id: int) -> ErrorCode:
+    """Why a leader's word is not taken: it is of the past, or of nobody."""
+    if quorum_epoch < node.quorum.quorum_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.INVALID_REQUEST if leader_id < 0 else ErrorCode.NONE
+
+
+def leader_or_unknown(node: Node) -> int:
+    leader_id = node.quorum.machine.leader_id
+    return UNKNOWN if leader_id is None else leader_id
+
+
+def endpoint_of_leader(node: Node, make: Callable[..., E]) -> list[E]:
+    """Where the leader that an answer names is reached."""
+    leader = node.quorum.addresses.get(leader_or_unknown(node))
+    if leader is None:
+        return []
+    return [make(node_id=leader.node_id, host=leader.host, port=leader.port)]

@@ -1,0 +1,1 @@
+"""Raft for the metadata log, in KRaft's form: a pure machine, told things, returning wishes."""

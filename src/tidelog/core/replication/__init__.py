@@ -1,0 +1,1 @@
+"""One partition on one broker: its log, its fences and who waits for them."""

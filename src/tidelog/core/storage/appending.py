@@ -1,0 +1,361 @@
+"""How batches get into a log: checked, given their offsets, written at the end, remembered.
+
+The hot path of a Produce: one header, one checksum, one look at the producer, one write. A refusal
+is a value and leaves no trace in the log.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.storage import validation
+from tidelog.core.storage.disk import DiskError
+from tidelog.core.storage.log_state import LogState
+from tidelog.core.storage.producers import RememberedBatch
+from tidelog.core.storage.segment import Segment
+from tidelog.core.storage.validation import RecordErrors, Refusal
+from tidelog.core.wire.control_records import EndTransactionMarker
+from tidelog.core.wire.record_batch import (
+    CONTROL_BIT,
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    LOG_APPEND_TIME_BIT,
+    BatchHeader,
+    CorruptBatch,
+    batches,
+    crc_is_valid,
+    read_header,
+    rebase,
+    stamp_log_append_time,
+)
+
+_NONE = ErrorCode.NONE
+
+
+class Appended(NamedTuple):
+    """What became of an append."""
+
+    error: ErrorCode
+    base_offset: int | None
+    end_offset: int | None
+    log_append_time_ms: int | None
+    is_duplicate: bool
+    message: str | None
+    record_errors: RecordErrors = ()
+
+
+class OffsetsOutOfOrder(Exception):
+    """A copied batch does not continue the log."""
+
+    def __init__(self, *, base_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            f"offset {base_offset} does not continue a log that ends at {log_end_offset}"
+        )
+        self.base_offset = base_offset
+        self.log_end_offset = log_end_offset
+
+
+class Appending(LogState):
+    """The half of a log that grows."""
+
+    __slots__ = ()
+
+    def append_as_leader(
+        self, view: memoryview, *, leader_epoch: int, wall_ms: int, from_client: bool = True
+    ) -> Appended:
+        """Give the batch the next offsets and write it; `view` is changed in place.
+
+        A client sends exactly one batch. The broker itself may append several at once, control
+        batches among them; sequences are not asked for then.
+        """
+        if self.failed is not None:
+            return _storage_error(self.failed)
+        try:
+            if from_client:
+                return self._append_from_client(view, leader_epoch, wall_ms)
+            return self._append_own(view, leader_epoch, wall_ms)
+        except DiskError as error:
+            self.fail(error)
+            return _storage_error(str(error))
+
+    def append_as_follower(
+        self, view: memoryview, *, wall_ms: int, leader_epoch_max: int | None = None
+    ) -> Appended:
+        """Write batches as the leader has them, offsets and leader epochs included.
+
+        A partial batch at the end is left out, and so is everything from a batch on that is later
+        than `leader_epoch_max`: the sender was no leader any more when it read that. CorruptBatch
+        or OffsetsOutOfOrder: nothing of the view was written. Gaps are the compacted topic's
+        privilege.
+        """
+        if self.failed is not None:
+            return _storage_error(self.failed)
+        found = list(batches(view))
+        if leader_epoch_max is not None:
+            later = (
+                at for at, (_, each) in enumerate(found) if each.leader_epoch > leader_epoch_max
+            )
+            del found[next(later, len(found)) :]
+        expected = first = self.log_end_offset
+        markers: dict[int, EndTransactionMarker | None] = {}
+        for position, header in found:
+            if not crc_is_valid(view, position, header):
+                raise CorruptBatch(f"wrong checksum at offset {header.base_offset}")
+            base_offset = header.base_offset
+            if base_offset < expected or (base_offset > expected and not self.config.compact):
+                raise OffsetsOutOfOrder(base_offset=base_offset, log_end_offset=expected)
+            if header.attributes & CONTROL_BIT:
+                markers[position] = validation.end_marker_of(view[position:], header)
+            expected = header.end_offset
+        try:
+            self._write_run(view, found, markers, wall_ms)
+        except DiskError as error:
+            self.fail(error)
+            return _storage_error(str(error))
+        return Appended(_NONE, first, self.log_end_offset, None, False, None)
+
+    # The leader.
+
+    def _append_from_client(self, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+        if len(view) < HEADER_BYTES or (
+            header := read_header(view)
+        ).batch_length + LENGTH_PREFIX_BYTES != len(view):
+            found = validation.split_batches(view)
+            if isinstance(found, Refusal):
+                return _refused(found)
+            if len(found) > 1:
+                return _refused(Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one"))
+            view, header = found[0]
+        config = self.config
+        refusal = (
+            validation.refuse_bytes(view, header, config)
+            or validation.refuse_client(header)
+            or validation.refuse_timestamps(view, header, config, wall_ms)
+        )
+        if refusal is not None:
+            return _refused(refusal)
+        log_append_time_ms = None
+        if not self.is_plain or header.attributes & LOG_APPEND_TIME_BIT:
+            prepared = self._prepare(view, header, wall_ms)
+            if isinstance(prepared, Refusal):
+                return _refused(prepared)
+            view, header = prepared
+            if header.attributes & LOG_APPEND_TIME_BIT:
+                log_append_time_ms = wall_ms
+        if header.producer_id >= 0:
+            verdict = self.producers.decide(header)
+            if verdict is not None:
+                return _not_appended(verdict, header)
+        base_offset = self.log_end_offset
+        rebase(view, 0, base_offset=base_offset, leader_epoch=leader_epoch)
+        self._write_one(view, header, leader_epoch, wall_ms, None)
+        return Appended(_NONE, base_offset, self.log_end_offset, log_append_time_ms, False, None)
+
+    def _prepare(
+        self, view: memoryview, header: BatchHeader, wall_ms: int
+    ) -> tuple[memoryview, BatchHeader] | Refusal:
+        """What the topic's settings ask beyond the ordinary: keys, codec, time of appending."""
+        if self.config.compact:
+            refusal = validation.refuse_missing_keys(view)
+            if refusal is not None:
+                return refusal
+        packed = validation.recompressed(view, header, self.config)
+        if isinstance(packed, Refusal):
+            return packed
+        if packed is not None:
+            view = packed
+        if self.config.message_timestamp_type == "LogAppendTime":
+            stamp_log_append_time(view, 0, timestamp_ms=wall_ms)
+        elif header.attributes & LOG_APPEND_TIME_BIT:
+            validation.clear_log_append_time(view, header)
+        return view, read_header(view)
+
+    def _append_own(self, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+        found = validation.split_batches(view)
+        if isinstance(found, Refusal):
+            return _refused(found)
+        markers: list[EndTransactionMarker | None] = []
+        for batch, header in found:
+            refusal = validation.refuse_bytes(batch, header, self.config)
+            if refusal is not None:
+                return _refused(refusal)
+            try:
+                marker = validation.end_marker_of(batch, header)
+            except CorruptBatch as error:
+                return _refused(Refusal(ErrorCode.INVALID_RECORD, str(error)))
+            if header.producer_id >= 0:
+                code = self.producers.decide_from_coordinator(header, marker)
+                if code is not None:
+                    return _not_appended(code, header)
+            markers.append(marker)
+        base_offset = self.log_end_offset
+        for (batch, header), marker in zip(found, markers, strict=True):
+            rebase(batch, 0, base_offset=self.log_end_offset, leader_epoch=leader_epoch)
+            self._write_one(batch, header, leader_epoch, wall_ms, marker)
+        return Appended(_NONE, base_offset, self.log_end_offset, None, False, None)
+
+    def _write_one(
+        self,
+        view: memoryview,
+        header: BatchHeader,
+        leader_epoch: int,
+        wall_ms: int,
+        marker: EndTransactionMarker | None,
+    ) -> None:
+        """The batch is rebased to the log end; once this returns it is part of the log."""
+        base_offset = self.log_end_offset
+        end_offset = base_offset + header.last_offset_delta + 1
+        size_bytes = len(view)
+        max_timestamp_ms = header.max_timestamp_ms
+        if leader_epoch != self.epochs.latest:
+            self.assign_leader_epoch(leader_epoch, base_offset)
+        segment = self._segment_for(size_bytes, base_offset, end_offset, max_timestamp_ms, wall_ms)
+        file = segment.file
+        position = file.size_bytes
+        file.append(view)
+        segment.note_batch(
+            position=position,
+            size_bytes=size_bytes,
+            end_offset=end_offset,
+            max_timestamp_ms=max_timestamp_ms,
+            index_interval_bytes=self.config.index_interval_bytes,
+        )
+        if header.producer_id >= 0:
+            self._apply(segment, header, base_offset, marker)
+        self.log_end_offset = end_offset
+        if self.config.flush_messages is not None:
+            self._flush_by_count(self.config.flush_messages)
+
+    def _flush_by_count(self, flush_messages: int) -> None:
+        if self.log_end_offset - self.files.durability.wanted_end_offset >= flush_messages:
+            self.files.want_sync(self.log_end_offset)
+
+    def _segment_for(
+        self,
+        size_bytes: int,
+        base_offset: int,
+        end_offset: int,
+        max_timestamp_ms: int,
+        wall_ms: int,
+    ) -> Segment:
+        """The active segment, or a new one if the batch may not go into it."""
+        segments = self.files.segments
+        if not segments:
+            return self.begin_segment(self.log_end_offset, wall_ms)
+        segment = segments[-1]
+        because = segment.roll_reason(
+            size_bytes=size_bytes,
+            end_offset=end_offset,
+            max_timestamp_ms=max_timestamp_ms,
+            wall_ms=wall_ms,
+            config=self.config,
+            jitter_ms=self.jitter_ms,
+        )
+        if because is None or not segment.file.size_bytes:
+            return segment
+        # Named after the end of the log, so that after a power loss a missing segment is noticed.
+        # Only a gap of two billion offsets (a copy of a compacted log) does not fit that.
+        if because == "offsets" and end_offset - 1 - self.log_end_offset > 2**31 - 1:
+            return self.roll(because=because, base_offset=base_offset, wall_ms=wall_ms)
+        return self.roll(because=because, base_offset=self.log_end_offset, wall_ms=wall_ms)
+
+    def _apply(
+        self,
+        segment: Segment,
+        header: BatchHeader,
+        base_offset: int,
+        marker: EndTransactionMarker | None,
+    ) -> None:
+        aborted = self.producers.apply(header, base_offset=base_offset, marker=marker)
+        if aborted is not None:
+            self.files.aborted.add(segment.base_offset, aborted)
+
+    # The follower.
+
+    def _write_run(
+        self,
+        view: memoryview,
+        found: list[tuple[int, BatchHeader]],
+        markers: dict[int, EndTransactionMarker | None],
+        wall_ms: int,
+    ) -> None:
+        """Consecutive batches go into their segment with one write."""
+        run: list[tuple[int, BatchHeader]] = []
+        for position, header in found:
+            if header.leader_epoch >= 0 and header.leader_epoch != self.epochs.latest:
+                self._write_together(view, run, markers, wall_ms)
+                run = []
+                self.assign_leader_epoch(header.leader_epoch, header.base_offset)
+            run_bytes = position - run[0][0] if run else 0
+            active = self.files.active
+            if run and (active is None or not self._fits(active, run_bytes, header, wall_ms)):
+                self._write_together(view, run, markers, wall_ms)
+                run = []
+            run.append((position, header))
+        self._write_together(view, run, markers, wall_ms)
+
+    def _fits(self, active: Segment, run_bytes: int, header: BatchHeader, wall_ms: int) -> bool:
+        because = active.roll_reason(
+            size_bytes=run_bytes + header.size_bytes,
+            end_offset=header.end_offset,
+            max_timestamp_ms=header.max_timestamp_ms,
+            wall_ms=wall_ms,
+            config=self.config,
+            jitter_ms=self.jitter_ms,
+        )
+        return because is None
+
+    def _write_together(
+        self,
+        view: memoryview,
+        run: list[tuple[int, BatchHeader]],
+        markers: dict[int, EndTransactionMarker | None],
+        wall_ms: int,
+    ) -> None:
+        if not run:
+            return
+        (start, first), (end, last) = run[0], run[-1]
+        end += last.size_bytes
+        largest_ms = max(header.max_timestamp_ms for _, header in run)
+        segment = self._segment_for(
+            end - start, first.base_offset, last.end_offset, largest_ms, wall_ms
+        )
+        file_position = segment.file.size_bytes - start
+        segment.file.append(view[start:end])
+        for position, header in run:
+            segment.note_batch(
+                position=file_position + position,
+                size_bytes=header.size_bytes,
+                end_offset=header.end_offset,
+                max_timestamp_ms=header.max_timestamp_ms,
+                index_interval_bytes=self.config.index_interval_bytes,
+            )
+            if header.producer_id >= 0:
+                self._apply(segment, header, header.base_offset, markers.get(position))
+        self.log_end_offset = last.end_offset
+
+
+def _refused(refusal: Refusal) -> Appended:
+    return Appended(refusal.error, None, None, None, False, refusal.message, refusal.records)
+
+
+def _storage_error(reason: str) -> Appended:
+    return Appended(ErrorCode.KAFKA_STORAGE_ERROR, None, None, None, False, reason)
+
+
+def _not_appended(verdict: ErrorCode | RememberedBatch, header: BatchHeader) -> Appended:
+    """A retry is answered like the batch it repeats, as in Kafka with that batch's time."""
+    if isinstance(verdict, RememberedBatch):
+        return Appended(
+            _NONE, verdict.base_offset, verdict.end_offset, verdict.timestamp_ms, True, None
+        )
+    return Appended(
+        verdict,
+        None,
+        None,
+        None,
+        False,
+        f"{verdict.name}: producer {header.producer_id}, producer epoch {header.producer_epoch}, "
+        f"sequence {header.base_sequence}",
+    )

@@ -1,0 +1,384 @@
+"""All files of one partition: segments in order, what lies beside them, what awaits removal.
+
+Here is decided in which order things become durable. A segment counts as synced only after the
+names in the partition's directory, the directory's own name, the leader epochs and the segment's
+indexes were asked to be synced before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from tidelog.core.model.ids import TopicId
+from tidelog.core.storage import file_names, partition_files, producer_snapshot
+from tidelog.core.storage.aborted import AbortedIndex
+from tidelog.core.storage.disk import Disk, File, SyncListener
+from tidelog.core.storage.durability import Durability
+from tidelog.core.storage.epochs import LeaderEpochs
+from tidelog.core.storage.producers import Producer
+from tidelog.core.storage.segment import Segment
+
+
+class Doomed(NamedTuple):
+    """Files of a deleted segment."""
+
+    files: list[File]
+    end_offset: int | None
+    """They may be touched once the durable log start is here; None: at once."""
+    is_renamed: bool
+    due_ms: int | None
+    """When to remove them, once they were renamed."""
+
+
+class LogFiles:
+    """Invariant: segments are sorted by base offset; the one at the end is the active one."""
+
+    __slots__ = (
+        "_doomed",
+        "_epochs_file",
+        "_names_doubted",
+        "_names_unsynced",
+        "_owner",
+        "_parent_doubted",
+        "_parent_unsynced",
+        "_topic_id_file",
+        "_unsynced_epochs_file",
+        "aborted",
+        "directory",
+        "disk",
+        "durability",
+        "exists",
+        "segments",
+        "snapshots",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        directory: str,
+        topic_id: TopicId | None,
+        exists: bool,
+        synced_end_offset: int,
+    ) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.topic_id = topic_id
+        self.exists = exists
+        """The directory is there."""
+        self.segments: list[Segment] = []
+        self.snapshots: list[int] = []
+        """The offsets of the producer snapshots, sorted."""
+        self.aborted = AbortedIndex(disk, directory)
+        self.durability = Durability(synced_end_offset)
+        self._owner: SyncListener | None = None
+        self._doomed: list[Doomed] = []
+        self._names_unsynced = self._parent_unsynced = False
+        """Whether a sync of the names has to be asked for before the next sync of bytes."""
+        self._names_doubted = self._parent_doubted = False
+        """Whether such a sync, asked for or not, is not known to be done."""
+        self._topic_id_file: File | None = None
+        self._epochs_file: File | None = None
+        self._unsynced_epochs_file: File | None = None
+
+    # Finding.
+
+    @property
+    def active(self) -> Segment | None:
+        return self.segments[-1] if self.segments else None
+
+    def position_in_list(self, offset: int) -> int:
+        """Which segment holds `offset`, or the first gap before it; 0 if it is before all."""
+        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+
+    def size_bytes(self) -> int:
+        return sum(segment.file.size_bytes for segment in self.segments)
+
+    def owned_by(self, owner: SyncListener) -> None:
+        """Who hears of syncs: of the segments that are there, and of those to come."""
+        self._owner = owner
+        for segment in self.segments:
+            segment.file.owner = owner
+        if self._epochs_file is not None:
+            self._epochs_file.owner = owner  # recovery wrote it, before anybody owned it
+
+    # Growing.
+
+    def begin_segment(self, base_offset: int, wall_ms: int | None) -> Segment:
+        """A new active segment. The names it needs are synced before its bytes count as synced."""
+        if not self.exists:
+            self._make_directory()
+        segment = Segment.begin(
+            disk=self.disk, directory=self.directory, base_offset=base_offset, created_ms=wall_ms
+        )
+        segment.file.owner = self._owner
+        self.aborted.forget(base_offset)
+        assert not self.segments or self.segments[-1].base_offset < base_offset
+        self.segments.append(segment)
+        self._change_names()
+        return segment
+
+    def _make_directory(self) -> None:
+        self.disk.make_directory(self.directory)
+        self.exists = True
+        self._change_names(parent=True)
+        if self.topic_id is not None:
+            self._topic_id_file = partition_files.write_topic_id(
+                self.disk, self.directory, self.topic_id
+            )
+
+    def doubt_names(self) -> None:
+        """After an unclean stop: no name and no small file is known to be durable."""
+        self._change_names(parent=True)
+        if self.topic_id is not None:
+            self._topic_id_file = partition_files.write_topic_id(
+                self.disk, self.directory, self.topic_id
+            )
+
+    def _change_names(self, *, parent: bool = False) -> None:
+        self._names_unsynced = self._names_doubted = True
+        if parent:
+            self._parent_unsynced = self._parent_doubted = True
+
+    def doubt_epochs(self, file: File, *, changed_from: int) -> None:
+        """What the file says is right, but perhaps not durable."""
+        self._epochs_file = self._unsynced_epochs_file = file
+        self.durability.hold_back(changed_from)
+
+    def write_epochs(self, epochs: LeaderEpochs, *, changed_from: int | None) -> None:
+        """Nothing from `changed_from` on counts as durable before this file does."""
+        if not self.exists:
+            return
+        path = f"{self.directory}/{file_names.LEADER_EPOCHS}"
+        self._epochs_file = partition_files.replace(self.disk, path, epochs.encode(), self._owner)
+        self._unsynced_epochs_file = self._epochs_file
+        self._change_names()
+        if changed_from is not None:
+            self.durability.hold_back(changed_from)
+        elif self.durability.is_held_back:
+            self._want_names()  # whoever waits for the file before waits for this one
+
+    def write_snapshot(self, offset: int, producers: Iterable[Producer]) -> File:
+        """The state of all producers just before `offset`."""
+        path = file_names.offset_file(self.directory, offset, file_names.SNAPSHOT)
+        content = producer_snapshot.encode(producers)
+        file = partition_files.replace(self.disk, path, content, None)
+        if offset not in self.snapshots:
+            self.snapshots.append(offset)
+            self.snapshots.sort()
+        self._change_names()
+        return file
+
+    def remove_snapshot(self, offset: int) -> None:
+        path = file_names.offset_file(self.directory, offset, file_names.SNAPSHOT)
+        self.snapshots.remove(offset)
+        self.disk.open(path).remove()
+
+    # Syncing.
+
+    def want_sync(self, end_offset: int) -> None:
+        """Ask for everything up to the end of the log."""
+        if self._unsynced_epochs_file is not None and self.durability.is_held_back:
+            self._want_names()  # bytes that are synced already may wait for these alone
+        segment = self.active
+        if segment is None or end_offset <= self.durability.wanted_end_offset:
+            return
+        self._want_names()
+        self.durability.mark(segment, end_offset)
+        segment.file.sync()
+
+    def want_sync_of(self, segment: Segment, snapshot: File | None, *, end_offset: int) -> None:
+        """Ask for a segment that will not grow any more, its indexes first."""
+        self._want_names()
+        segment.offsets.sync()
+        segment.times.sync()
+        aborted = self.aborted.file(segment.base_offset)
+        if aborted is not None:
+            aborted.sync()
+        if snapshot is not None:
+            snapshot.sync()
+        self.durability.mark(segment, end_offset)
+        segment.file.sync()
+
+    def _want_names(self) -> None:
+        """Names and small files first: what is wished for earlier is durable earlier."""
+        if self._topic_id_file is not None:
+            self._topic_id_file.sync()
+            self._topic_id_file = None
+        if self._parent_unsynced:
+            self.disk.sync_directory(file_names.parent(self.directory))
+            self._parent_unsynced = False
+        if self._names_unsynced:
+            self.disk.sync_directory(self.directory)
+            self._names_unsynced = False
+        if self._unsynced_epochs_file is not None:
+            self._unsynced_epochs_file.sync()
+            self._unsynced_epochs_file = None
+
+    def on_synced(self, file: File, size_bytes: int) -> None:
+        if file is self._epochs_file:
+            self.durability.release()
+            return
+        for segment in reversed(self.segments):
+            if segment.file is file:
+                self.durability.on_segment_synced(segment, size_bytes)
+                return
+        deleted = self.durability.awaited_segment(file)
+        if deleted is not None:
+            self.durability.on_segment_synced(deleted, size_bytes)
+
+    def sync_now(self, end_offset: int, *, with_parent: bool) -> None:
+        """Block until all of the log is durable: at a clean stop.
+
+        `with_parent`: also the name of the partition's directory, which is the log directory's
+        affair if there is one: one sync for all.
+        """
+        if not with_parent:
+            self._parent_doubted = False
+        if self._topic_id_file is not None:
+            self._topic_id_file.sync_now()
+        self._topic_id_file = self._unsynced_epochs_file = None  # a torn one would be rebuilt
+        for segment in self.segments:
+            if segment.synced_bytes < segment.file.size_bytes:
+                if segment is not self.segments[-1]:
+                    segment.offsets.sync_now()
+                    segment.times.sync_now()
+                aborted = self.aborted.file(segment.base_offset)
+                if aborted is not None:
+                    aborted.sync_now()
+                segment.file.sync_now()
+                segment.synced_bytes = segment.file.size_bytes
+        self._sync_names_now()
+        self.durability.on_all_synced(end_offset)
+
+    def _sync_names_now(self) -> None:
+        if self._names_doubted:
+            self.disk.sync_directory_now(self.directory)
+        if self._parent_doubted:
+            self.disk.sync_directory_now(file_names.parent(self.directory))
+        self._names_doubted = self._parent_doubted = False
+        self._names_unsynced = self._parent_unsynced = False
+
+    def is_closed(self, end_offset: int) -> bool:
+        """Whether a clean stop finds nothing to do: nothing happened since the one before."""
+        if self._names_doubted or self.durability.recovery_point != end_offset:
+            return False
+        return not self.segments or end_offset in self.snapshots
+
+    # Shrinking.
+
+    def end_of_cut(self, end_offset: int) -> int:
+        """Where the log would end if every batch went that reaches beyond `end_offset`."""
+        segment = self.segments[self.position_in_list(end_offset)]
+        position = segment.position_of(end_offset)
+        if position == segment.file.size_bytes:
+            return end_offset
+        return min(end_offset, segment.header_at(position).base_offset)
+
+    def cut_to(self, end_offset: int) -> None:
+        """Drop everything from `end_offset` on, which is where a batch begins or a gap is."""
+        while self.segments and self.segments[-1].base_offset >= end_offset:
+            self._doom([self.segments.pop()], end_offset=None)
+        self.durability.truncate(end_offset)
+        if not self.segments:
+            return
+        segment = self.segments[-1]
+        position = segment.position_of(end_offset)
+        if position == segment.file.size_bytes:
+            segment.become_inactive()
+            return
+        self.aborted.truncate(segment.base_offset, end_offset)
+        segment.cut(position)
+        self._sync_names_now()  # that it is synced must not be known before its name is
+        segment.file.sync_now()
+        self.durability.mark(segment, end_offset)
+        self.durability.on_segment_synced(segment, position)
+
+    def drop_first(self, count: int, *, end_offset: int) -> list[Segment]:
+        """Delete the oldest segments, once the durable log start has passed them."""
+        gone = self.segments[:count]
+        del self.segments[:count]
+        self._doom(gone, end_offset=end_offset)
+        return gone
+
+    def drop_all(self) -> None:
+        """Segments that were waiting for their deletion go, too: they are before no log start."""
+        gone, self.segments = self.segments, []
+        self._doomed = [doomed._replace(end_offset=None) for doomed in self._doomed]
+        self._doom(gone, end_offset=None)
+        for offset in list(self.snapshots):
+            self.remove_snapshot(offset)
+
+    def _doom(self, segments: list[Segment], *, end_offset: int | None) -> None:
+        for segment in segments:
+            files = [segment.file]
+            for index in (segment.offsets, segment.times):
+                file = index.file_or_none()
+                if file is not None:
+                    files.append(file)
+            aborted = self.aborted.forget(segment.base_offset)
+            if aborted is not None:
+                files.append(aborted)
+            if segment.base_offset in self.snapshots:
+                self.snapshots.remove(segment.base_offset)
+                path = file_names.offset_file(
+                    self.directory, segment.base_offset, file_names.SNAPSHOT
+                )
+                files.append(self.disk.open(path))
+            self._doomed.append(Doomed(files, end_offset, False, None))
+        if end_offset is None:
+            self.rename_doomed(durable_log_start_offset=0)
+
+    def rename_doomed(self, *, durable_log_start_offset: int) -> None:
+        """First step of a deletion: the files lose their names as parts of the log."""
+        for at, doomed in enumerate(self._doomed):
+            end_offset = 0 if doomed.end_offset is None else doomed.end_offset
+            if not doomed.is_renamed and end_offset <= durable_log_start_offset:
+                for file in doomed.files:
+                    file.rename(self._deleted_name(file.path))
+                self._change_names()
+                self._doomed[at] = doomed._replace(is_renamed=True)
+
+    def remove_doomed(self, *, wall_ms: int, delay_ms: int) -> int:
+        """Second step: the files that are due go; how many."""
+        kept, removed = [], 0
+        for doomed in self._doomed:
+            if doomed.is_renamed and doomed.due_ms is None:
+                doomed = doomed._replace(due_ms=wall_ms + delay_ms)
+            if doomed.due_ms is None or doomed.due_ms > wall_ms:
+                kept.append(doomed)
+                continue
+            for file in doomed.files:
+                file.remove()
+                removed += 1
+        self._doomed = kept
+        return removed
+
+    def _deleted_name(self, path: str) -> str:
+        """A segment of the same offset may be waiting for its removal already."""
+        name, number = path + file_names.DELETED, 1
+        while self.disk.exists(name):
+            name, number = f"{path}.{number}{file_names.DELETED}", number + 1
+        return name
+
+    def moved_to(self, directory: str) -> None:
+        """The whole directory has another name: nothing is appended there any more."""
+        self.disk.rename_directory(self.directory, directory)
+        self.disk.sync_directory(file_names.parent(directory))
+        self.directory = directory
+        self.aborted.moved_to(directory)
+
+    def check(self) -> None:
+        for before, after in pairwise(self.segments):
+            assert before.base_offset < after.base_offset, self.directory
+        assert self.snapshots == sorted(set(self.snapshots)), self.directory
+        for segment in self.segments:
+            segment.check()
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,302 @@
+"""Opening a log: trust what is known to be durable, look at the rest, rebuild what is beside it.
+
+After a clean stop nothing is read but the end of the active segment. After any other stop the
+segments from the recovery point on are scanned (scanning.py); their indexes, the leader epochs and
+the producer states are rebuilt. Segments below the recovery point are trusted, because they were
+synced with their names and indexes; an index that is missing all the same is rebuilt.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidelog.core.model.ids import TopicId, TopicPartition
+from tidelog.core.model.trace import Trace
+from tidelog.core.storage import events, file_names, partition_files, replay
+from tidelog.core.storage.aborted import AbortedIndex
+from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
+from tidelog.core.storage.config import LogConfig
+from tidelog.core.storage.disk import Disk
+from tidelog.core.storage.epochs import LeaderEpochs
+from tidelog.core.storage.log_files import LogFiles
+from tidelog.core.storage.producers import ProducerStates
+from tidelog.core.storage.scanning import Scan
+from tidelog.core.storage.segment import Segment
+from tidelog.core.wire.record_batch import CorruptBatch
+
+_BESIDE_LOG = (file_names.OFFSET_INDEX, file_names.TIME_INDEX, file_names.ABORTED_INDEX)
+
+
+class Opened(NamedTuple):
+    """The parts of a log as they were found on disk, or made good."""
+
+    files: LogFiles
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    log_start_offset: int
+    log_end_offset: int
+    unsynced: list[Segment]
+    """Not growing any more, whole, but perhaps not durable yet."""
+
+
+class Recovery:
+    """One opening of one log."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        trace: Trace,
+        wall_ms: int,
+        recovery_point: int,
+        log_start_offset: int,
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._partition = str(topic_partition)
+        self._config = config
+        self._trace = trace
+        self._wall_ms = wall_ms
+        self._recovery_point = recovery_point
+        self._log_start_offset = log_start_offset
+        self._names_changed = False
+
+    def run(self, *, clean: bool, topic_id: TopicId | None) -> Opened:
+        names = self._disk.list_names(self._directory)
+        segments = self._drop_before_start(self._tidy_up(names))
+        scan: Scan | None = None
+        log_end_offset = self._clean_end(segments) if clean else None
+        if log_end_offset is None and segments:
+            scan, segments = self._scan(segments)
+            log_end_offset = scan.end_offset
+        if log_end_offset is None or log_end_offset < self._log_start_offset:
+            for segment in segments:
+                self._drop(segment, "all of the log lies before its start")
+            segments, log_end_offset, scan = [], self._log_start_offset, None
+        if segments:
+            self._log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        self._check_indexes(names, segments, log_end_offset, scan)
+        files = LogFiles(
+            disk=self._disk,
+            directory=self._directory,
+            topic_id=topic_id or partition_files.read_topic_id(self._disk, self._directory),
+            exists=bool(names) or self._disk.is_directory(self._directory),
+            synced_end_offset=log_end_offset
+            if scan is None
+            else min(self._recovery_point, log_end_offset),
+        )
+        files.segments = segments
+        if scan is not None:
+            files.doubt_names()
+        self._find_beside(files, names, log_end_offset, scan)
+        epochs = self._leader_epochs(files, log_end_offset, scan)
+        producers = self._producer_states(files, log_end_offset, scan)
+        unsynced = self._mark_synced(segments, scan)
+        if self._names_changed:
+            self._disk.sync_directory_now(self._directory)
+        if scan is not None:
+            self._tell(scan, segments, log_end_offset)
+        return Opened(files, epochs, producers, self._log_start_offset, log_end_offset, unsynced)
+
+    # Segments.
+
+    def _tidy_up(self, names: list[str]) -> list[Segment]:
+        """Remove what interrupted operations left behind; the segments that are there."""
+        offsets = (file_names.offset_of(name, file_names.LOG) for name in names)
+        bases = {offset for offset in offsets if offset is not None}
+        for name in names:
+            if name.endswith(file_names.LEFTOVERS):
+                self._discard(name, "left behind by an interrupted operation")
+            for suffix in _BESIDE_LOG:
+                offset = file_names.offset_of(name, suffix)
+                if offset is not None and offset not in bases:
+                    self._discard(name, "an index without its segment")
+        return [
+            Segment.existing(
+                disk=self._disk,
+                directory=self._directory,
+                base_offset=base_offset,
+                created_ms=self._wall_ms,
+            )
+            for base_offset in sorted(bases)
+        ]
+
+    def _drop_before_start(self, segments: list[Segment]) -> list[Segment]:
+        """They were being deleted when the broker stopped; a power loss may bring some back."""
+        while len(segments) > 1 and segments[1].base_offset <= self._log_start_offset:
+            self._drop(segments.pop(0), "lies before the log start")
+        return segments
+
+    def _clean_end(self, segments: list[Segment]) -> int | None:
+        """Where the log ends; None if its end is not what a clean stop leaves behind."""
+        if not segments:
+            return None
+        try:
+            return segments[-1].read_end_offset()
+        except CorruptBatch:
+            return None
+
+    def _scan(self, segments: list[Segment]) -> tuple[Scan, list[Segment]]:
+        scan = Scan(
+            partition=self._partition,
+            recovery_point=self._recovery_point,
+            index_interval_bytes=self._config.index_interval_bytes,
+            trace=self._trace,
+        )
+        kept = scan.run(segments)
+        for segment, reason in scan.dropped:
+            self._drop(segment, reason)
+        return scan, kept
+
+    def _check_indexes(
+        self, names: list[str], segments: list[Segment], log_end_offset: int, scan: Scan | None
+    ) -> None:
+        """Of the trusted segments: after a clean stop only that the files are there."""
+        present = set(names)
+        for at, segment in enumerate(segments):
+            if scan is not None and segment.base_offset >= scan.start_offset:
+                return
+            is_active = at + 1 == len(segments)
+            end_offset = log_end_offset if is_active else segments[at + 1].base_offset
+            complaint = None
+            is_small = segment.file.size_bytes <= self._config.index_interval_bytes
+            if is_active and is_small and segment.offsets.file_or_none() is None:
+                continue  # closed without any index
+            if segment.offsets.path.rpartition("/")[2] not in present:
+                complaint = "offset index missing"
+            elif segment.times.path.rpartition("/")[2] not in present:
+                complaint = "time index missing"
+            elif scan is not None:
+                complaint = segment.complaint_about_indexes(end_offset=end_offset)
+            if complaint is not None:
+                segment.rebuild_indexes(self._config.index_interval_bytes)
+                self._trace.emit(
+                    events.IndexRebuilt(
+                        partition=self._partition,
+                        base_offset=segment.base_offset,
+                        reason=complaint,
+                    )
+                )
+
+    def _mark_synced(self, segments: list[Segment], scan: Scan | None) -> list[Segment]:
+        """What was scanned may still be in memory only: it has to be synced (again)."""
+        for segment in segments:
+            if scan is None or segment.base_offset < scan.start_offset:
+                segment.synced_bytes = segment.file.size_bytes
+        return [segment for segment in segments[:-1] if not segment.synced_bytes]
+
+    # Beside the segments.
+
+    def _find_beside(
+        self, files: LogFiles, names: list[str], log_end_offset: int, scan: Scan | None
+    ) -> None:
+        """Indexes of aborted transactions, and the snapshots that may be trusted."""
+        bases = [segment.base_offset for segment in files.segments]
+        aborted = {file_names.offset_of(name, file_names.ABORTED_INDEX) for name in names}
+        files.aborted = AbortedIndex.existing(
+            self._disk, self._directory, [base for base in bases if base in aborted]
+        )
+        # Beyond the scanned part's start a snapshot may be of a tail that was truncated since.
+        trusted_end = log_end_offset if scan is None else scan.start_offset
+        for name in names:
+            offset = file_names.offset_of(name, file_names.SNAPSHOT)
+            if offset is None or not self._disk.exists(f"{self._directory}/{name}"):
+                continue
+            is_stray = offset not in bases and (not bases or offset < bases[-1])
+            if is_stray or not self._log_start_offset < offset <= trusted_end:
+                self._discard(name, "a snapshot that does not belong to the log")
+            else:
+                files.snapshots.append(offset)
+        if scan is not None:
+            for base_offset in bases:
+                if base_offset >= scan.start_offset:
+                    files.aborted.truncate(base_offset, 0)
+
+    def _leader_epochs(
+        self, files: LogFiles, log_end_offset: int, scan: Scan | None
+    ) -> LeaderEpochs:
+        path = f"{self._directory}/{file_names.LEADER_EPOCHS}"
+        content = b""
+        if self._disk.exists(path):
+            file = self._disk.open(path)
+            content = file.read(0, file.size_bytes)
+        try:
+            epochs = LeaderEpochs.decode(content)
+            trusted_end = log_end_offset if scan is None else scan.start_offset
+            if trusted_end > self._log_start_offset:
+                if not epochs.reach_back_to(self._log_start_offset):
+                    raise CorruptCheckpoint("it begins behind the log start")
+            elif files.segments:
+                epochs.clear()  # all of the log was scanned: the scan knows better
+        except CorruptCheckpoint as error:
+            epochs = replay.leader_epochs(files.segments, start_offset=self._log_start_offset)
+            if files.segments:
+                self._trace.emit(
+                    events.LeaderEpochsRebuilt(partition=self._partition, reason=str(error))
+                )
+        if scan is not None:
+            epochs.cut_end(scan.start_offset)
+            for leader_epoch, start_offset in scan.leader_epochs:
+                latest = epochs.latest
+                if latest is None or leader_epoch > latest:
+                    epochs.assign(leader_epoch, start_offset)
+        epochs.cut_end(log_end_offset)
+        epochs.cut_start(self._log_start_offset)
+        changed_from = None if scan is None else scan.start_offset
+        if files.segments and epochs.encode() != content:
+            files.write_epochs(epochs, changed_from=changed_from)
+        elif changed_from is not None:
+            files.doubt_epochs(self._disk.open(path), changed_from=changed_from)
+        return epochs
+
+    def _producer_states(
+        self, files: LogFiles, log_end_offset: int, scan: Scan | None
+    ) -> ProducerStates:
+        states = replay.producer_states(
+            files,
+            start_offset=self._log_start_offset,
+            end_offset=log_end_offset,
+            trace=self._trace,
+            aborted_from=None if scan is None else scan.start_offset,
+        )
+        expiration_ms = self._config.producer_id_expiration_ms
+        states.expire(wall_ms=self._wall_ms, expiration_ms=expiration_ms)
+        return states
+
+    def _drop(self, segment: Segment, reason: str) -> None:
+        self._trace.emit(
+            events.SegmentDropped(
+                partition=self._partition,
+                base_offset=segment.base_offset,
+                size_bytes=segment.file.size_bytes,
+                reason=reason,
+            )
+        )
+        segment.file.remove()
+        for suffix in (*_BESIDE_LOG, file_names.SNAPSHOT):
+            path = file_names.offset_file(self._directory, segment.base_offset, suffix)
+            if self._disk.exists(path):
+                self._disk.open(path).remove()
+        self._names_changed = True
+
+    def _discard(self, name: str, reason: str) -> None:
+        path = f"{self._directory}/{name}"
+        self._disk.open(path).remove()
+        self._trace.emit(events.FileDiscarded(path=path, reason=reason))
+
+    def _tell(self, scan: Scan, segments: list[Segment], log_end_offset: int) -> None:
+        self._trace.emit(
+            events.LogRecovered(
+                partition=self._partition,
+                recovery_point=self._recovery_point,
+                scanned_segments=sum(
+                    1 for segment in segments if segment.base_offset >= scan.start_offset
+                ),
+                scanned_bytes=scan.scanned_bytes,
+                log_start_offset=self._log_start_offset,
+                log_end_offset=log_end_offset,
+            )
+        )

@@ -1,0 +1,211 @@
+"""What a leader asks of a batch before it gives it a place in the log.
+
+The questions look at the header, cheapest first, and at single records only where the topic's
+settings demand it. A refusal is an error code with a sentence; nothing has been written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.storage.config import LogConfig
+from tidelog.core.wire.control_records import EndTransactionMarker, read_end_txn_marker
+from tidelog.core.wire.crc import crc32c
+from tidelog.core.wire.record_batch import (
+    BATCH_LENGTH_MIN,
+    COMPRESSION_MASK,
+    CONTROL_BIT,
+    CRC_COVERS_FROM,
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    CorruptBatch,
+    read_header,
+    renew_crc,
+)
+from tidelog.core.wire.records import Record, iterate, recompress
+
+CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+_CODECS_END = 5
+_RECORD_BYTES_MIN = 7
+_LEGACY_LENGTH_MIN = 14
+_LENGTH_AND_MAGIC_BYTES = 17
+_ATTRIBUTES_AT = 21
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+
+
+RecordErrors = tuple[tuple[int, str], ...]
+
+
+class Refusal(NamedTuple):
+    """Why a batch was not appended."""
+
+    error: ErrorCode
+    message: str
+    records: RecordErrors = ()
+    """Which records are to blame, by their place in the batch, each with a sentence."""
+
+
+def split_batches(view: memoryview) -> list[tuple[memoryview, BatchHeader]] | Refusal:
+    """Each whole batch by itself, as Kafka cuts them: a partial one at the end is dropped."""
+    found: list[tuple[memoryview, BatchHeader]] = []
+    position, end = 0, len(view)
+    while end - position >= LENGTH_PREFIX_BYTES:
+        (batch_length,) = _INT32.unpack_from(view, position + 8)
+        if batch_length < _LEGACY_LENGTH_MIN:
+            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
+        if end - position < _LENGTH_AND_MAGIC_BYTES:
+            break
+        magic = view[position + 16]
+        if magic > MAGIC:
+            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"magic {magic}")
+        next_position = position + batch_length + LENGTH_PREFIX_BYTES
+        if next_position > end:
+            break
+        if magic != MAGIC:
+            return Refusal(ErrorCode.INVALID_RECORD, f"magic {magic} instead of {MAGIC}")
+        if batch_length < BATCH_LENGTH_MIN:
+            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
+        found.append((view[position:next_position], read_header(view, position)))
+        position = next_position
+    if not found:
+        return Refusal(ErrorCode.INVALID_RECORD, "no record batch")
+    return found
+
+
+def refuse_bytes(view: memoryview, header: BatchHeader, config: LogConfig) -> Refusal | None:
+    """Size, format and checksum: asked of every batch, whoever sends it."""
+    size_bytes = header.batch_length + LENGTH_PREFIX_BYTES
+    if header.magic != MAGIC:
+        return Refusal(ErrorCode.INVALID_RECORD, f"magic {header.magic} instead of {MAGIC}")
+    if header.batch_length < BATCH_LENGTH_MIN:
+        return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {header.batch_length}")
+    if size_bytes > config.message_bytes_max:
+        return Refusal(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"a batch of {size_bytes} bytes; {config.message_bytes_max} are allowed",
+        )
+    if crc32c(view[CRC_COVERS_FROM:size_bytes]) != header.crc:
+        return Refusal(ErrorCode.CORRUPT_MESSAGE, "wrong checksum")
+    if header.attributes & COMPRESSION_MASK >= _CODECS_END:
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"codec {header.compression} is nobody's")
+    if size_bytes > config.segment_bytes:
+        return Refusal(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"a batch of {size_bytes} bytes; a segment has {config.segment_bytes}",
+        )
+    return None
+
+
+def refuse_client(header: BatchHeader) -> Refusal | None:
+    """What only a client can get wrong: offsets, counts, control records, sequences."""
+    count = header.last_offset_delta + 1
+    if header.base_offset != 0:
+        return Refusal(ErrorCode.INVALID_RECORD, f"base offset {header.base_offset} instead of 0")
+    if count <= 0 or count != header.records_count:
+        return Refusal(
+            ErrorCode.INVALID_RECORD,
+            f"{header.records_count} records over {count} offsets",
+        )
+    if header.attributes & CONTROL_BIT:
+        return Refusal(ErrorCode.INVALID_RECORD, "clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        return Refusal(
+            ErrorCode.INVALID_RECORD,
+            f"sequence {header.base_sequence} of producer {header.producer_id}",
+        )
+    if not header.attributes & COMPRESSION_MASK:
+        least_bytes = HEADER_BYTES + count * _RECORD_BYTES_MIN
+        if header.batch_length + LENGTH_PREFIX_BYTES < least_bytes:
+            return Refusal(ErrorCode.INVALID_RECORD, f"{count} records do not fit their batch")
+    return None
+
+
+def refuse_timestamps(
+    view: memoryview, header: BatchHeader, config: LogConfig, wall_ms: int
+) -> Refusal | None:
+    """By the first and the largest timestamp, which the header carries."""
+    stamped = header.attributes & LOG_APPEND_TIME_BIT
+    if config.message_timestamp_type != "CreateTime" or header.max_timestamp_ms == -1:
+        if stamped:
+            return Refusal(
+                ErrorCode.INVALID_TIMESTAMP, "only the broker sets the time of appending"
+            )
+        return None
+    first_ms, largest_ms = header.base_timestamp_ms, header.max_timestamp_ms
+    too_late = largest_ms - wall_ms > config.message_timestamp_after_max_ms
+    too_early = first_ms != -1 and wall_ms - first_ms > config.message_timestamp_before_max_ms
+    if too_late or too_early:
+        least_ms = wall_ms - config.message_timestamp_before_max_ms
+        most_ms = wall_ms + config.message_timestamp_after_max_ms
+        return _blamed(
+            view,
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamps {first_ms} to {largest_ms} are too far from {wall_ms}",
+            lambda record: (
+                record.timestamp_ms != -1 and not least_ms <= record.timestamp_ms <= most_ms
+            ),
+        )
+    return None
+
+
+def refuse_missing_keys(view: memoryview) -> Refusal | None:
+    """A compacted topic keeps the latest record of each key, so each needs one."""
+    message = "a record without a key; a compacted topic needs keys"
+    refusal = _blamed(view, ErrorCode.INVALID_RECORD, message, lambda record: record.key is None)
+    is_innocent = refusal.message == message and not refusal.records
+    return None if is_innocent else refusal
+
+
+def _blamed(
+    view: memoryview, error: ErrorCode, message: str, is_bad: Callable[[Record], bool]
+) -> Refusal:
+    """The refusal with the places of the records that are to blame for it."""
+    try:
+        places = [at for at, record in enumerate(iterate(view)) if is_bad(record)]
+    except CorruptBatch as damage:
+        return Refusal(ErrorCode.INVALID_RECORD, str(damage))
+    return Refusal(error, message, tuple((at, message) for at in places))
+
+
+def recompressed(
+    view: memoryview, header: BatchHeader, config: LogConfig
+) -> memoryview | Refusal | None:
+    """The batch under the codec that the topic demands; None if it has that already."""
+    wanted = CODECS.get(config.compression_type, header.attributes & COMPRESSION_MASK)
+    is_plain_control = header.attributes & CONTROL_BIT and not header.compression
+    if wanted == header.attributes & COMPRESSION_MASK or is_plain_control:
+        return None
+    try:
+        batch = recompress(view, compression=wanted, compression_level=config.compression_level)
+    except CorruptBatch as error:
+        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+    if len(batch) > config.message_bytes_max:
+        return Refusal(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"a batch of {len(batch)} bytes once it is packed as the topic demands; "
+            f"{config.message_bytes_max} are allowed",
+        )
+    return memoryview(batch)
+
+
+def clear_log_append_time(view: memoryview, header: BatchHeader) -> None:
+    """A producer's claim that the broker set the times, on a topic where it does not."""
+    _INT16.pack_into(view, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME_BIT)
+    renew_crc(view)
+
+
+def end_marker_of(view: memoryview | bytes, header: BatchHeader) -> EndTransactionMarker | None:
+    """The end of a transaction that this batch marks, if it is a control batch that does."""
+    if not header.attributes & CONTROL_BIT or not header.attributes & TRANSACTIONAL_BIT:
+        return None
+    for record in iterate(view):
+        return read_end_txn_marker(record)
+    return None

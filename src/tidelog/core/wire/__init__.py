@@ -1,0 +1,1 @@
+"""Bytes to messages and back: the only room that knows protocol versions."""

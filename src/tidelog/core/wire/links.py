@@ -1,0 +1,269 @@
+"""Links: connections that this side opened, with each answer handed to whoever asked for it.
+
+A link is opened once and ends once; whoever owns it decides whether to open another. Answers come
+in the order of the requests, as Kafka promises. A request that gets no answer in time ends its
+link: whatever arrives later on it could not be told apart from other answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import NamedTuple, Protocol
+
+from tidelog.core.wire.codec import decode, encode
+from tidelog.core.wire.headers import read_response_header, request_header
+from tidelog.core.wire.malformed import MalformedMessage
+from tidelog.core.wire.messages import MESSAGES
+from tidelog.core.wire.schema import Message
+
+_SIZE = Struct(">i")
+CORRELATION_IDS = 2**31
+
+
+class Wires(Protocol):
+    """What links ask of their world. Calls never block and never call back."""
+
+    def connect(self, link: int, host: str, port: int, purpose: str) -> None:
+        """Open a connection that is called `link` from now on; the purpose is for faults and logs.
+
+        What follows is one `on_link_opened`, or `on_link_closed` with "refused" or "unreachable".
+        """
+
+    def send(self, link: int, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+        """Send one whole request, size included. Only on a link that has opened."""
+
+    def disconnect(self, link: int) -> None:
+        """Drop it, opened or not; nothing is heard of it any more."""
+
+
+class NoAnswer(NamedTuple):
+    """A request will not be answered; whether it had an effect is unknown."""
+
+    reason: str
+
+
+OnAnswer = Callable[[Message | NoAnswer, int], None]
+OnBody = Callable[[memoryview | NoAnswer, int], None]
+
+
+class _Asked(NamedTuple):
+    """One request on its way; `api_key` and `version` say how to read its answer."""
+
+    correlation_id: int
+    api_key: int
+    version: int
+    deadline_ms: int
+    then: OnBody
+
+
+class Link:
+    """Invariant: `_asked` has the requests without an answer, in the order they were sent."""
+
+    __slots__ = (
+        "_asked", "_links", "_unsent", "id", "is_closed", "is_open", "on_closed", "on_opened",
+        "purpose",
+    )  # fmt: skip
+
+    def __init__(self, links: Links, id_: int, purpose: str) -> None:
+        self._links = links
+        self.id = id_
+        self.purpose = purpose
+        self.is_open = False
+        self.is_closed = False
+        self.on_opened: Callable[[int], None] | None = None
+        self.on_closed: Callable[[str, int], None] | None = None
+        self._asked: deque[_Asked] = deque()
+        self._unsent: list[Sequence[bytes]] = []
+
+    def ask(
+        self, request: Message, version: int, then: OnAnswer, *, timeout_ms: int, now_ms: int
+    ) -> None:
+        """Call `then` once, with the answer or with NoAnswer. Never from inside this call."""
+        answer_type = MESSAGES[request.api_key][1]
+
+        def on_body(body: memoryview | NoAnswer, now_ms: int) -> None:
+            if isinstance(body, NoAnswer):
+                then(body, now_ms)
+            else:
+                then(decode(answer_type, body, version), now_ms)
+
+        body = encode(request, version)
+        self.ask_raw(request.api_key, version, body, on_body, timeout_ms=timeout_ms, now_ms=now_ms)
+
+    def ask_raw(
+        self,
+        api_key: int,
+        version: int,
+        body: bytes,
+        then: OnBody,
+        *,
+        timeout_ms: int,
+        now_ms: int,
+    ) -> None:
+        """The same with an encoded body; the answer's body is valid only during the call."""
+        correlation_id = self._send(api_key, version, body)
+        deadline_ms = now_ms + timeout_ms
+        self._asked.append(_Asked(correlation_id, api_key, version, deadline_ms, then))
+        self._links.look_no_later_than(deadline_ms)
+
+    def tell_raw(self, api_key: int, version: int, body: bytes) -> None:
+        """Send a request that is never answered (Produce with acks=0)."""
+        self._send(api_key, version, body)
+
+    def close(self) -> None:
+        """Drop it without a word to whoever waits for answers or for its end."""
+        if not self.is_closed:
+            self._links.wires.disconnect(self.id)
+            self._forget()
+            self._asked.clear()
+
+    @property
+    def unanswered(self) -> int:
+        return len(self._asked)
+
+    def next_deadline_ms(self) -> int | None:
+        return min((asked.deadline_ms for asked in self._asked), default=None)
+
+    def _send(self, api_key: int, version: int, body: bytes) -> int:
+        assert not self.is_closed, "a closed link carries nothing"
+        links = self._links
+        correlation_id = links.next_correlation_id()
+        header = request_header(
+            api_key, version, correlation_id=correlation_id, client_id=links.client_id
+        )
+        parts = (_SIZE.pack(len(header) + len(body)) + header, body)
+        if self.is_open:
+            links.wires.send(self.id, parts)
+        else:
+            self._unsent.append(parts)
+        return correlation_id
+
+    # What the world says, through Links
+
+    def opened(self, now_ms: int) -> None:
+        self.is_open = True
+        for parts in self._unsent:
+            self._links.wires.send(self.id, parts)
+        self._unsent.clear()
+        if self.on_opened is not None:
+            self.on_opened(now_ms)
+
+    def answered(self, frame: memoryview, now_ms: int) -> None:
+        try:
+            asked, body = self._match(frame)
+        except MalformedMessage as bad:
+            self.end(f"malformed answer: {bad}", now_ms)
+            return
+        self._asked.popleft()
+        try:
+            asked.then(body, now_ms)
+        except MalformedMessage as bad:
+            asked.then(NoAnswer(f"malformed answer: {bad}"), now_ms)
+            self.end(f"malformed answer: {bad}", now_ms)
+
+    def _match(self, frame: memoryview) -> tuple[_Asked, memoryview]:
+        if not self._asked:
+            raise MalformedMessage("nobody asked for it")
+        asked = self._asked[0]
+        correlation_id, position = read_response_header(frame, asked.api_key, asked.version)
+        if correlation_id != asked.correlation_id:
+            raise MalformedMessage(f"it answers {correlation_id}, not {asked.correlation_id}")
+        return asked, frame[position:]
+
+    def end(self, reason: str, now_ms: int) -> None:
+        """It is over: everyone who waits hears it, the owner last."""
+        if self.is_closed:
+            return
+        self._links.wires.disconnect(self.id)
+        self.ended(reason, now_ms)
+
+    def ended(self, reason: str, now_ms: int) -> None:
+        self._forget()
+        asked, self._asked = self._asked, deque()
+        for each in asked:
+            each.then(NoAnswer(reason), now_ms)
+        if self.on_closed is not None:
+            self.on_closed(reason, now_ms)
+
+    def _forget(self) -> None:
+        self.is_open = False
+        self.is_closed = True
+        self._unsent.clear()
+        self._links.forget(self.id)
+
+
+class Links:
+    """All links of one node or client. Inputs: on_link_*, on_answer, expire."""
+
+    def __init__(self, wires: Wires, *, client_id: str) -> None:
+        self.wires = wires
+        self.client_id = client_id
+        self._links: dict[int, Link] = {}
+        self._opened_count = 0
+        self._correlation_id = 0
+        self.look_at_ms: int | None = None
+        """When to call `expire` next; it may be too early, never too late."""
+
+    def open(
+        self,
+        host: str,
+        port: int,
+        purpose: str,
+        *,
+        on_closed: Callable[[str, int], None] | None = None,
+        on_opened: Callable[[int], None] | None = None,
+    ) -> Link:
+        """A new link; requests may be asked at once and leave when it has opened."""
+        self._opened_count += 1
+        link = Link(self, self._opened_count, purpose)
+        link.on_closed = on_closed
+        link.on_opened = on_opened
+        self._links[link.id] = link
+        self.wires.connect(link.id, host, port, purpose)
+        return link
+
+    def close_all(self) -> None:
+        for link in list(self._links.values()):
+            link.close()
+
+    def on_link_opened(self, link: int, now_ms: int) -> None:
+        known = self._links.get(link)
+        if known is not None:
+            known.opened(now_ms)
+
+    def on_link_closed(self, link: int, reason: str, now_ms: int) -> None:
+        """The reason is one of "refused", "closed", "reset", "unreachable"."""
+        known = self._links.get(link)
+        if known is not None:
+            known.ended(reason, now_ms)
+
+    def on_answer(self, link: int, frame: memoryview, now_ms: int) -> None:
+        known = self._links.get(link)
+        if known is not None:
+            known.answered(frame, now_ms)
+
+    def expire(self, now_ms: int) -> None:
+        """End every link that has a request whose time is up."""
+        if self.look_at_ms is None or now_ms < self.look_at_ms:
+            return
+        for link in list(self._links.values()):
+            deadline_ms = link.next_deadline_ms()
+            if deadline_ms is not None and deadline_ms <= now_ms:
+                link.end("timed out", now_ms)
+        deadlines = (link.next_deadline_ms() for link in self._links.values())
+        self.look_at_ms = min((each for each in deadlines if each is not None), default=None)
+
+    # For the links
+
+    def next_correlation_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
+        return self._correlation_id
+
+    def look_no_later_than(self, deadline_ms: int) -> None:
+        if self.look_at_ms is None or deadline_ms < self.look_at_ms:
+            self.look_at_ms = deadline_ms
+
+    def forget(self, link: int) -> None:
+        self._links.pop(link, None)

@@ -1,0 +1,123 @@
+"""Mirrors: the batches of every replica's log, and of the one log that is committed.
+
+A mirror is fed by what was cut and what was appended, so keeping it costs only what is new. How far
+a replica agrees with the committed log is remembered, and looked at again from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidelog.judge.cluster.facts import Batch
+
+
+class Mirror:
+    """One replica's log: its batches by base offset, in order."""
+
+    __slots__ = ("agreed_end_offset", "batches", "end_offset", "start_offset")
+
+    def __init__(self) -> None:
+        self.batches: dict[int, Batch] = {}
+        self.start_offset = 0
+        self.end_offset = 0
+        self.agreed_end_offset = 0
+        """Up to here it is known to hold what is committed."""
+
+    def cut(self, end_offset: int) -> None:
+        """Whatever does not end before this offset is gone."""
+        batches = self.batches
+        while batches:
+            base_offset, newest = batches.popitem()
+            if newest.end_offset <= end_offset:
+                batches[base_offset] = newest
+                break
+        self.end_offset = min(self.end_offset, end_offset)
+        self.agreed_end_offset = min(self.agreed_end_offset, self.end_offset)
+        if batches and self.end_offset > newest.end_offset:
+            self.end_offset = newest.end_offset
+
+    def append(self, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            if not self.batches and batch.base_offset != self.end_offset:
+                self.start_offset = self.agreed_end_offset = batch.base_offset
+            self.batches[batch.base_offset] = batch
+            self.end_offset = batch.end_offset
+
+    def start_at(self, start_offset: int) -> None:
+        """The head was deleted: batches that end before this offset are gone."""
+        self.start_offset = start_offset
+        for base_offset in list(self.batches):
+            if self.batches[base_offset].end_offset > start_offset:
+                break
+            del self.batches[base_offset]
+        self.end_offset = max(self.end_offset, start_offset)
+        self.agreed_end_offset = max(self.agreed_end_offset, self.first_base_offset)
+
+    @property
+    def first_base_offset(self) -> int:
+        return next(iter(self.batches), self.start_offset)
+
+    @property
+    def newest(self) -> Batch | None:
+        if not self.batches:
+            return None
+        return self.batches[next(reversed(self.batches))]
+
+    def disagree(self) -> None:
+        """What is committed has changed: compare again from the start."""
+        self.agreed_end_offset = self.first_base_offset
+
+
+class Committed:
+    """The records that must stay: everything that was ever below a leader's high watermark."""
+
+    __slots__ = ("batches", "end_offset", "least_minimum", "since_leader_epoch")
+
+    def __init__(self) -> None:
+        self.batches: dict[int, Batch] = {}
+        self.end_offset = 0
+        self.since_leader_epoch = -1
+        """Leaders before this one were overruled uncleanly; what they commit counts no more."""
+        self.least_minimum: int | None = None
+        """With how few replicas in sync any of it may have been committed."""
+
+    def extend(self, mirror: Mirror, end_offset: int) -> None:
+        """A leader committed its log up to this offset."""
+        if not self.batches and mirror.first_base_offset > self.end_offset:
+            self.end_offset = mirror.first_base_offset
+        while self.end_offset < end_offset:
+            batch = mirror.batches.get(self.end_offset)
+            if batch is None or batch.end_offset > end_offset:
+                self.end_offset = max(self.end_offset, min(end_offset, mirror.end_offset))
+                return
+            self.batches[batch.base_offset] = batch
+            self.end_offset = batch.end_offset
+
+    def cut(self, end_offset: int, *, leader_epoch: int) -> None:
+        """An excuse: everything from here on may go."""
+        for base_offset in [base for base in self.batches if base >= end_offset]:
+            del self.batches[base_offset]
+        self.end_offset = min(self.end_offset, end_offset)
+        self.since_leader_epoch = leader_epoch
+
+
+def agreement(mirror: Mirror, committed: Committed) -> int:
+    """Up to where the replica holds the committed log; its deleted head counts as held."""
+    offset = mirror.agreed_end_offset
+    while offset < committed.end_offset:
+        mine = mirror.batches.get(offset)
+        if mine is None or mine != committed.batches.get(offset, mine):
+            break
+        offset = mine.end_offset
+    mirror.agreed_end_offset = offset
+    return offset
+
+
+def common_end(one: Mirror, other: Mirror) -> int:
+    """The end of the longest common prefix; a deleted head counts as common, as far as it goes."""
+    offset = max(one.first_base_offset, other.first_base_offset)
+    while True:
+        mine, theirs = one.batches.get(offset), other.batches.get(offset)
+        if mine is None or theirs is None or mine != theirs:
+            return min(offset, one.end_offset, other.end_offset)
+        offset = mine.end_offset

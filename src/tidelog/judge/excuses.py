@@ -1,0 +1,151 @@
+"""Excuses: what was done to the cluster that lets records go, each a value given to the judge.
+
+Nothing is forgiven by default. A committed record (answered ok with acks=all, or given to a reader)
+may go only by
+
+- an unclean election: a leader was taken from outside the in-sync and the eligible replicas, where
+  the topic allows it; its predecessor, alone in sync, may go on committing until it hears of it;
+- the return of the last known leader when nobody eligible is left, *and* only if that very replica
+  lost its own tail: a power loss with a page cache, a wiped disk.
+
+A record that only a leader vouched for (acks=1, not yet given to any reader) may go by any election
+whose winner does not hold it, also when the old leader answered after it, unaware. Whoever retries
+without idempotence may repeat and reorder. An idempotent producer may repeat a batch under a new
+producer epoch of its own after a replica restarted from a snapshot: as in Kafka, that remembers
+only the newest batch of each producer, and refuses an older one that is sent again. A write of
+unknown fate needs no excuse: it may be there once or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Election(Enum):
+    """Where a leader was taken from."""
+
+    CLEAN = "clean"
+    UNCLEAN = "unclean"
+    LAST_KNOWN = "last known leader"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elected:
+    """A partition got a leader."""
+
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    election: Election
+    kept_end_offset: int
+    """Up to here the new leader's log is what its predecessor's was."""
+    believed_until_us: int = 0
+    """When the last of its predecessors heard that it leads no more: until then it may have
+    answered writers that asked for no more than its own copy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailLost:
+    """One replica may have lost its records at and above the floor; below it all was synced."""
+
+    at_us: int
+    partition: str
+    broker_id: int
+    floor_offset: int
+    because: str
+    until_us: int | None = None
+    """When it had everything again; None: not yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """This writer sends again without numbering its records."""
+
+    writer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchesForgotten:
+    """A replica restarted from a snapshot: of each producer it remembers the newest batch only."""
+
+    at_us: int
+    partition: str
+    broker_id: int
+
+
+Excuse = Elected | TailLost | Retries | BatchesForgotten
+
+
+class Excuses:
+    """Answers whether something that went wrong was to be expected."""
+
+    def __init__(self, given: Iterable[Excuse] = ()) -> None:
+        self._elections: dict[str, list[Elected]] = defaultdict(list)
+        self._tails: dict[str, list[TailLost]] = defaultdict(list)
+        self._retrying: set[str] = set()
+        self._forgetful: set[str] = set()
+        for excuse in given:
+            if isinstance(excuse, Elected):
+                self._elections[excuse.partition].append(excuse)
+            elif isinstance(excuse, TailLost):
+                self._tails[excuse.partition].append(excuse)
+            elif isinstance(excuse, BatchesForgotten):
+                self._forgetful.add(excuse.partition)
+            else:
+                self._retrying.add(excuse.writer)
+
+    def committed_may_go(
+        self, partition: str, offset: int, *, since_us: int, until_us: int | None = None
+    ) -> bool:
+        """Whether a record that was committed since that time may be absent by now."""
+        for elected in self._between(partition, since_us, until_us):
+            if elected.kept_end_offset > offset or elected.election is Election.CLEAN:
+                continue
+            if elected.election is Election.UNCLEAN or self._lost_its_tail(elected, offset):
+                return True
+        return False
+
+    def uncommitted_may_go(self, partition: str, offset: int, *, since_us: int) -> bool:
+        """Whether a record that only a leader held since that time may be absent by now."""
+        return any(
+            elected.kept_end_offset <= offset
+            and since_us <= max(elected.at_us, elected.believed_until_us)
+            for elected in self._elections.get(partition, ())
+        )
+
+    def had_successor(self, partition: str, leader_epoch: int, *, by_us: int) -> bool:
+        """Whether somebody was elected after that leader epoch, by that time."""
+        return any(
+            elected.leader_epoch > leader_epoch and elected.at_us <= by_us
+            for elected in self._elections.get(partition, ())
+        )
+
+    def retries(self, writer: str) -> bool:
+        return writer in self._retrying
+
+    def may_repeat_under_new_epoch(self, partition: str) -> bool:
+        return partition in self._forgetful
+
+    def _between(self, partition: str, since_us: int, until_us: int | None) -> list[Elected]:
+        return [
+            elected
+            for elected in self._elections.get(partition, ())
+            if max(elected.at_us, elected.believed_until_us) >= since_us
+            and (until_us is None or elected.at_us <= until_us)
+        ]
+
+    def _lost_its_tail(self, elected: Elected, offset: int) -> bool:
+        return any(
+            lost.broker_id == elected.leader
+            and lost.floor_offset <= offset
+            and lost.at_us <= elected.at_us
+            and (lost.until_us is None or lost.until_us >= elected.at_us)
+            for lost in self._tails.get(elected.partition, ())
+        )
+
+
+NO_EXCUSES = Excuses()

@@ -1,0 +1,234 @@
+"""A history: what clients asked and were told, and what the world did to the broker, as data.
+
+Operations stand in the order of their completion. A write has one of three outcomes: `ok` (answered
+with its offset), `refused` (known not to have happened) and `unknown` (nobody knows, it may be in
+the log once or not at all). Payloads are unique names: the same payload twice is a duplicate.
+
+For a lone broker, excuses are operations too, written down by whoever did the damage. After an
+`Unplugged` records at and above the floor may be missing, unless their answer promised to survive
+it: always a suffix, never a hole; only with a floor of 0, when nothing was safe, the head may go,
+too. A `Damaged` range may be unreadable, and everything behind it may be cut off. What excuses a
+replicated partition is given to the judge apart from the history: see excuses.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class Outcome(Enum):
+    """What a client knows about its call."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class Acks(Enum):
+    """Who holds a record when its write is answered with ok."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
+class Survives(Enum):
+    """What an ok answer of a lone broker promises that the records outlive."""
+
+    KILL = "kill"
+    POWER_LOSS = "power loss"
+
+
+class Sequence32(NamedTuple):
+    """Who numbered a record, and how."""
+
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+
+
+class Seen(NamedTuple):
+    """A record as a reader got it."""
+
+    offset: int
+    payload: str
+    numbered: Sequence32 | None = None
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """One batch for one partition. `partition` names one life of it (topic id, index)."""
+
+    at_us: int
+    invoked_us: int
+    partition: str
+    payloads: tuple[str, ...]
+    outcome: Outcome
+    base_offset: int | None = None
+    survives: Survives = Survives.KILL
+    error: str | None = None
+    writer: str = "?"
+    acks: Acks = Acks.ALL
+    order: int | None = None
+    """Its place among this writer's writes to this partition, if the writer promises an order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """One answer to a reader, complete batches only."""
+
+    at_us: int
+    invoked_us: int
+    partition: str
+    start_offset: int
+    records: tuple[Seen, ...]
+    high_watermark: int
+    log_start_offset: int
+    corrupt_offset: int | None = None
+    """The base offset of a batch whose checksum was wrong; reading stopped before it."""
+    reader: str = "?"
+    known_leader_epoch: int | None = None
+    """What the reader told the broker about the leadership that it knows."""
+    served_leader_epoch: int | None = None
+    """In which leadership the broker answered, where somebody could see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRefused:
+    """A reader was told that its offset is out of range."""
+
+    at_us: int
+    invoked_us: int
+    partition: str
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A reader goes on elsewhere than where it was: it began, sought or was reset."""
+
+    at_us: int
+    reader: str
+    partition: str
+    offset: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAsked:
+    """A client asked where the log ends, which is where its readers stop: the high watermark."""
+
+    at_us: int
+    invoked_us: int
+    reader: str
+    partition: str
+    end_offset: int
+    leader_epoch: int | None = None
+    """In which leadership the broker answered."""
+    known_leader_epoch: int | None = None
+    """What the client told the broker about the leadership that it knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadDeleted:
+    """Somebody may remove records below this offset from now on; None: as many as it likes."""
+
+    at_us: int
+    partition: str
+    below_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplugged:
+    """Unsynced data may be gone; the broker itself had called everything below the floor safe."""
+
+    at_us: int
+    partition: str
+    floor_offset: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """The medium changed bytes of the batch [start_offset, end_offset).
+
+    Written down again at every unclean end of the broker: its recovery may find the bad batch and
+    cut it off with everything behind it, whatever was promised.
+    """
+
+    at_us: int
+    partition: str
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalLog:
+    """Everything that can be read from a partition after all faults are over."""
+
+    at_us: int
+    partition: str
+    log_start_offset: int
+    end_offset: int
+    records: tuple[Seen, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerIdGiven:
+    """A broker gave a producer its id."""
+
+    at_us: int
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicAsked:
+    """A topic was to be created or deleted."""
+
+    at_us: int
+    invoked_us: int
+    topic: str
+    is_creation: bool
+    outcome: Outcome
+    topic_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsListed:
+    """All topics that a broker knows: pairs of name and id."""
+
+    at_us: int
+    invoked_us: int
+    topics: tuple[tuple[str, str], ...]
+
+
+Operation = (
+    Wrote
+    | Read
+    | ReadRefused
+    | Moved
+    | EndAsked
+    | HeadDeleted
+    | Unplugged
+    | Damaged
+    | FinalLog
+    | ProducerIdGiven
+    | TopicAsked
+    | TopicsListed
+)
+History = Sequence[Operation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anomaly:
+    """Evidence: which check condemns what, and when it showed."""
+
+    check: str
+    at_us: int
+    partition: str
+    evidence: str

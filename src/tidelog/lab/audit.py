@@ -1,0 +1,160 @@
+"""The audit: everything the clients of a story were told and given, held against the final log.
+
+The checks are the judge's, with no excuse given: a story itself says which loss it expects, and
+names it. A write that was tried several times counts once, by the best that its writer was told.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.judge.history import (
+    Acks,
+    FinalLog,
+    Operation,
+    Outcome,
+    Read,
+    Seen,
+    Sequence32,
+    Wrote,
+)
+from tidelog.judge.verdict import judge
+from tidelog.lab.writers import Batch, told
+
+if TYPE_CHECKING:
+    from tidelog.lab.evidence import Entry
+    from tidelog.lab.lab import Lab
+
+ACKS = {0: Acks.NONE, 1: Acks.LEADER, -1: Acks.ALL}
+PERHAPS_STORED = {
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
+"""Errors after which a record may nevertheless be in the log."""
+PAYLOAD = re.compile(r"'([^']*)'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What went wrong, by payload. Empty: nothing."""
+
+    lost: tuple[str, ...] = ()
+    ghosts: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    reordered: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Evidence of any further check, as text."""
+
+
+CLEAN = Verdict()
+
+
+def audit(lab: Lab, *, index: int = 0) -> Verdict:
+    """The verdict over partition `index` of the story's topic, as its leader now gives it."""
+    partition = f"{lab.topic.name}-{index}"
+    history = [*_writes(lab, partition), *_sends(lab, partition), *_reads(lab, partition)]
+    history.sort(key=lambda operation: operation.at_us)
+    history.append(_final(lab, partition, index))
+    by_check: dict[str, list[str]] = {}
+    for anomaly in judge(history):
+        by_check.setdefault(anomaly.check, []).append(anomaly.evidence)
+    return Verdict(
+        lost=_payloads(by_check.pop("lost", [])),
+        ghosts=_payloads(by_check.pop("ghost", [])),
+        duplicates=_payloads(by_check.pop("duplicate", [])),
+        reordered=_payloads(by_check.pop("reordered", [])),
+        others=tuple(
+            f"{check}: {text}" for check, texts in sorted(by_check.items()) for text in texts
+        ),
+    )
+
+
+def _payloads(texts: list[str]) -> tuple[str, ...]:
+    """The first payload that each piece of evidence names, each once, in order."""
+    found = (PAYLOAD.search(text) for text in texts)
+    return tuple(dict.fromkeys(match.group(1) if match else "?" for match in found))
+
+
+def _writes(lab: Lab, partition: str) -> list[Operation]:
+    return [
+        _wrote(batch, partition)
+        for batch in lab.batches
+        if f"{batch.topic.name}-{batch.index}" == partition
+    ]
+
+
+def _wrote(batch: Batch, partition: str) -> Wrote:
+    answers = [(each, told(each)) for each in batch.tries]
+    ok = [(each, answer) for each, answer in answers if answer is not None and answer.is_ok]
+    outcome = Outcome.UNKNOWN
+    if ok or batch.acks == 0:
+        outcome = Outcome.OK
+    elif answers and all(
+        answer is not None and answer.error is not None and answer.error not in PERHAPS_STORED
+        for _, answer in answers
+    ):
+        outcome = Outcome.REFUSED
+    ended_us = [each.answered_us for each, _ in (ok or answers) if each.answered_us is not None]
+    return Wrote(
+        at_us=min(ended_us, default=batch.sent_us[-1]),
+        invoked_us=batch.sent_us[0],
+        partition=partition,
+        payloads=batch.payloads,
+        outcome=outcome,
+        base_offset=ok[0][1].offset if ok else None,
+        writer=batch.writer,
+        acks=ACKS[batch.acks],
+    )
+
+
+def _sends(lab: Lab, partition: str) -> list[Operation]:
+    return [
+        sent.as_operation(partition, producer)
+        for producer in lab.producers_made
+        for sent in producer.sent
+        if f"{lab.topic.name}-{sent.index}" == partition
+    ]
+
+
+def _reads(lab: Lab, partition: str) -> list[Operation]:
+    return [
+        Read(
+            at_us=got.at_us,
+            invoked_us=got.at_us,
+            partition=partition,
+            start_offset=got.offset,
+            records=(Seen(got.offset, (got.value or b"").decode(), leader_epoch=got.leader_epoch),),
+            high_watermark=got.offset + 1,
+            log_start_offset=0,
+            reader=consumer.name,
+        )
+        for consumer in lab.consumers_made
+        for got in consumer.got
+        if f"{got.topic}-{got.index}" == partition
+    ]
+
+
+def _final(lab: Lab, partition: str, index: int) -> FinalLog:
+    leader = lab.leader(index)
+    assert leader is not None, "an audit needs a leader to read from"
+    start = lab.log_start(leader, index)
+    records = tuple(map(_seen, lab.read_entries(leader, index=index, offset=start)))
+    return FinalLog(
+        at_us=lab.now_us,
+        partition=partition,
+        log_start_offset=start,
+        end_offset=records[-1].offset + 1 if records else start,
+        records=records,
+    )
+
+
+def _seen(entry: Entry) -> Seen:
+    numbered = None
+    if entry.producer_id is not None and entry.sequence is not None:
+        numbered = Sequence32(entry.producer_id, entry.producer_epoch or 0, entry.sequence)
+    return Seen(entry.offset, entry.payload, numbered, entry.leader_epoch)

@@ -1,0 +1,1 @@
+"""Engines: the places where a story can be played."""

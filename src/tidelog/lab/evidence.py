@@ -1,0 +1,286 @@
+"""Evidence: what brokers answer and disks hold, in the words of the scenarios.
+
+Every function asks one broker one question on the wire, with the versions that Apache Kafka 4 also
+speaks. -1 and other placeholders of the wire become None here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_01_fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from tidelog.core.wire.messages.api_02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from tidelog.core.wire.messages.api_61_describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+)
+from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
+    TopicRequest as TopicToDescribe,
+)
+from tidelog.core.wire.record_batch import CorruptBatch, batches, crc_is_valid
+from tidelog.core.wire.records import iterate
+from tidelog.core.wire.schema import Message
+from tidelog.lab.engine import RequestSeen
+
+LATEST = -1
+EARLIEST = -2
+DEBUGGING_REPLICA = -2
+"""ListOffsets as this replica is answered by any replica with its own log end."""
+INT32_VALUES = 2**31
+SNAPSHOT_HEADER_BYTES = 10
+"""Version, checksum and count of a producer snapshot, in Kafka's format."""
+SNAPSHOT_ENTRY = Struct(">qhiqiqiq")
+"""Producer id, producer epoch, last sequence, and what no story asks for."""
+
+DESCRIBE_VERSION = 0
+LIST_OFFSETS_VERSION = 7
+FETCH_VERSION = 16
+DESCRIBE_PRODUCERS_VERSION = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic of the story."""
+
+    name: str
+    topic_id: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A partition as a broker's metadata has it. Lists without an order are sorted."""
+
+    leader: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    eligible: tuple[int, ...]
+    last_known: tuple[int, ...]
+    offline: tuple[int, ...]
+    error: ErrorCode
+
+
+class Entry(NamedTuple):
+    """One record as it lies on a disk."""
+
+    offset: int
+    leader_epoch: int
+    payload: str
+    producer_id: int | None = None
+    sequence: int | None = None
+    producer_epoch: int | None = None
+
+
+class FollowerFetch(NamedTuple):
+    """One fetch of a follower as it concerns one partition."""
+
+    at_us: int
+    offset: int
+    last_fetched_leader_epoch: int | None
+    current_leader_epoch: int | None
+    answered_us: int | None
+    told: PartitionData | None
+    """None: no answer, or none about this partition."""
+
+    @property
+    def diverged(self) -> tuple[int, int] | None:
+        """(leader epoch, end offset) where the leader says that the logs part."""
+        if self.told is None or self.told.diverging_epoch.epoch < 0:
+            return None
+        return self.told.diverging_epoch.epoch, self.told.diverging_epoch.end_offset
+
+
+class Known(NamedTuple):
+    """What a replica remembers of a producer."""
+
+    producer_epoch: int
+    sequence: int
+
+
+def describe(topic: Topic) -> DescribeTopicPartitionsRequest:
+    return DescribeTopicPartitionsRequest(topics=[TopicToDescribe(name=topic.name)])
+
+
+def descriptions(answer: Message) -> list[Description]:
+    """Every partition of the answer to `describe`, by its index."""
+    assert isinstance(answer, DescribeTopicPartitionsResponse), answer
+    by_index = sorted(answer.topics[0].partitions, key=lambda each: each.partition_index)
+    return [_description(each) for each in by_index]
+
+
+def _description(told: DescribeTopicPartitionsResponsePartition) -> Description:
+    return Description(
+        leader=told.leader_id if told.leader_id >= 0 else None,
+        leader_epoch=told.leader_epoch,
+        replicas=tuple(told.replica_nodes),
+        isr=tuple(sorted(told.isr_nodes)),
+        eligible=tuple(sorted(told.eligible_leader_replicas or ())),
+        last_known=tuple(sorted(told.last_known_elr or ())),
+        offline=tuple(sorted(told.offline_replicas)),
+        error=ErrorCode(told.error_code),
+    )
+
+
+def list_offset(
+    topic: Topic,
+    index: int,
+    *,
+    replica_id: int = -1,
+    leader_epoch: int | None = None,
+    timestamp_ms: int = LATEST,
+) -> ListOffsetsRequest:
+    partition = ListOffsetsPartition(
+        partition_index=index,
+        current_leader_epoch=-1 if leader_epoch is None else leader_epoch,
+        timestamp=timestamp_ms,
+    )
+    return ListOffsetsRequest(
+        replica_id=replica_id, topics=[ListOffsetsTopic(name=topic.name, partitions=[partition])]
+    )
+
+
+def listed_offset(answer: Message) -> ListOffsetsPartitionResponse:
+    assert isinstance(answer, ListOffsetsResponse), answer
+    return answer.topics[0].partitions[0]
+
+
+def fetch(
+    topic: Topic, index: int, offset: int, *, leader_epoch: int | None = None, wait_ms: int = 0
+) -> FetchRequest:
+    partition = FetchPartition(
+        partition=index,
+        fetch_offset=offset,
+        current_leader_epoch=-1 if leader_epoch is None else leader_epoch,
+        partition_max_bytes=1 << 20,
+    )
+    by_topic = FetchTopic(topic=topic.name, topic_id=topic.topic_id, partitions=[partition])
+    return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, topics=[by_topic])
+
+
+def fetched(answer: Message) -> PartitionData:
+    assert isinstance(answer, FetchResponse), answer
+    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+    return answer.responses[0].partitions[0]
+
+
+def follower_fetches(
+    topic: Topic, seen: Iterable[RequestSeen], index: int = 0
+) -> Iterator[FollowerFetch]:
+    """Those requests that name the partition, which in a session is where something changed."""
+    for each in seen:
+        request, answer = each.request, each.answer
+        assert isinstance(request, FetchRequest), request
+        asked = [
+            partition
+            for by_topic in request.topics
+            if by_topic.topic_id == topic.topic_id
+            for partition in by_topic.partitions
+            if partition.partition == index
+        ]
+        told = [
+            partition
+            for by_topic in (answer.responses if isinstance(answer, FetchResponse) else ())
+            if by_topic.topic_id == topic.topic_id
+            for partition in by_topic.partitions
+            if partition.partition_index == index
+        ]
+        for partition in asked:
+            yield FollowerFetch(
+                at_us=each.at_us,
+                offset=partition.fetch_offset,
+                last_fetched_leader_epoch=_or_none(partition.last_fetched_epoch),
+                current_leader_epoch=_or_none(partition.current_leader_epoch),
+                answered_us=each.answered_us,
+                told=told[0] if told else None,
+            )
+
+
+def _or_none(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def describe_producers(topic: Topic, index: int) -> DescribeProducersRequest:
+    return DescribeProducersRequest(
+        topics=[TopicRequest(name=topic.name, partition_indexes=[index])]
+    )
+
+
+def known_producers(answer: Message) -> dict[int, Known]:
+    """Producer id → its epoch and the last sequence that the replica has of it."""
+    assert isinstance(answer, DescribeProducersResponse), answer
+    told = answer.topics[0].partitions[0]
+    assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
+    return {
+        each.producer_id: Known(each.producer_epoch, each.last_sequence)
+        for each in told.active_producers
+    }
+
+
+def segments(files: Mapping[str, bytes]) -> bytes:
+    """The bytes of a partition's segments, one behind the other."""
+    return b"".join(files[name] for name in sorted(files) if name.endswith(".log"))
+
+
+def entries(records: bytes | memoryview | None) -> Iterator[Entry]:
+    """The records of a log or of an answer up to the first bad byte; control records left out."""
+    view = memoryview(records or b"")
+    try:
+        for position, header in batches(view):
+            if not crc_is_valid(view, position, header):
+                return
+            if header.is_control:
+                continue
+            for number, record in enumerate(iterate(view, position)):
+                is_numbered = header.producer_id >= 0 and header.base_sequence >= 0
+                yield Entry(
+                    offset=record.offset,
+                    leader_epoch=header.leader_epoch,
+                    payload=(record.value or b"").decode(errors="replace"),
+                    producer_id=header.producer_id if is_numbered else None,
+                    sequence=(header.base_sequence + number) % INT32_VALUES
+                    if is_numbered
+                    else None,
+                    producer_epoch=header.producer_epoch if is_numbered else None,
+                )
+    except CorruptBatch:
+        return
+
+
+def leader_epochs(files: Mapping[str, bytes]) -> dict[int, int]:
+    """Leader epoch → start offset, from the file `leader-epoch-checkpoint` of a replica."""
+    lines = files.get("leader-epoch-checkpoint", b"0\n0\n").decode().splitlines()
+    pairs = (line.split() for line in lines[2:])
+    return {int(leader_epoch): int(start_offset) for leader_epoch, start_offset in pairs}
+
+
+def producer_snapshots(files: Mapping[str, bytes]) -> dict[int, Known]:
+    """Producer id → its epoch and last sequence, from the newest `.snapshot` file of a replica."""
+    names = sorted(name for name in files if name.endswith(".snapshot"))
+    assert names, "there is no producer snapshot"
+    data = files[names[-1]][SNAPSHOT_HEADER_BYTES:]
+    return {
+        producer_id: Known(producer_epoch, sequence)
+        for producer_id, producer_epoch, sequence, *_ in SNAPSHOT_ENTRY.iter_unpack(data)
+    }

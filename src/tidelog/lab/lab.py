@@ -1,0 +1,281 @@
+"""A Lab is what a story holds in its hands: a cluster, its troubles, its clients, the evidence.
+
+The words are those of the scenarios. Each method is one of them, thin over the engine: nothing here
+knows in which world the story plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_22_init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from tidelog.lab import administration
+from tidelog.lab.audit import Verdict, audit
+from tidelog.lab.clients import LabConsumer, LabProducer
+from tidelog.lab.engine import PROFILES, Engine, Host, Layout, NodeLayout
+from tidelog.lab.evidence import Topic
+from tidelog.lab.looking import Looking, Unanswered
+from tidelog.lab.report import Report
+from tidelog.lab.writers import ALL, Batch, Identity, Writer
+
+ANSWERS = "answers"
+REQUESTS = "requests"
+REPLICA = "replica"
+
+
+class Lab(Looking):
+    """One cluster and one story about it."""
+
+    def __init__(self, engine: Engine, report: Report) -> None:
+        super().__init__(engine, report)
+        self.batches: list[Batch] = []
+        self.producers_made: list[LabProducer] = []
+        self.consumers_made: list[LabConsumer] = []
+
+    # Setting up
+
+    def cluster(
+        self,
+        brokers: Sequence[int] = (1, 2, 3),
+        *,
+        controllers: Sequence[int] | None = (4,),
+        profile: str = "documents",
+        racks: Mapping[int, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a cluster. Without controllers of their own, every node is both."""
+        racks = racks or {}
+        both = ("broker", "controller")
+        nodes = [
+            NodeLayout(
+                id=node, roles=both if controllers is None else ("broker",), rack=racks.get(node)
+            )
+            for node in brokers
+        ]
+        nodes += [NodeLayout(id=node, roles=("controller",)) for node in controllers or ()]
+        self.layout = Layout(nodes=tuple(nodes), settings={**PROFILES[profile], **(settings or {})})
+        self.engine.begin(self.layout)
+
+    def create(self, name: str, *replicas: Sequence[int], **configs: str) -> Topic:
+        """A topic with explicit replicas for each partition; the first one made is the story's."""
+        texts = {key.replace("_", "."): value for key, value in configs.items()}
+        topic = administration.create(self, name, replicas, texts)
+        if not hasattr(self, "topic"):
+            self.topic = topic
+        self.until(
+            f"{name} is led and in sync everywhere",
+            lambda: all(
+                self.leaders(topic, via=node) == [wanted[0] for wanted in replicas]
+                for node in self.layout.broker_ids
+            ),
+        )
+        return topic
+
+    def create_anywhere(
+        self, name: str, *, partitions: int, replication_factor: int
+    ) -> list[tuple[int, ...]]:
+        """A topic whose replicas the controller places; the replicas of each partition."""
+        topic = administration.create_anywhere(
+            self, name, partitions=partitions, replication_factor=replication_factor
+        )
+        node = self.layout.broker_ids[0]
+        self.until(f"{name} is known", lambda: len(self.leaders(topic, via=node)) == partitions)
+        return [each.replicas for each in self.descriptions(topic, via=node)]
+
+    def about(self, topic: Topic) -> None:
+        """From now on this topic is meant where none is named."""
+        self.topic = topic
+
+    # Clients
+
+    def writer(
+        self,
+        name: str = "writer",
+        *,
+        acks: int = ALL,
+        idempotent: bool = False,
+        first_sequence: int = 0,
+    ) -> Writer:
+        """Somebody who sends single batches and never retries by itself."""
+        identity = self.new_identity() if idempotent else None
+        return Writer(self, name, acks=acks, identity=identity, first_sequence=first_sequence)
+
+    def new_identity(self) -> Identity:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        answer = self.ask_any(request, 4)
+        assert isinstance(answer, InitProducerIdResponse), answer
+        assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+        return Identity(answer.producer_id, answer.producer_epoch)
+
+    def producer(self, name: str = "producer", **config: str) -> LabProducer:
+        """Kafka's producer, by its own config names (`request_timeout_ms="3000"`)."""
+        made = LabProducer(self, name, {k.replace("_", "."): v for k, v in config.items()})
+        self.producers_made.append(made)
+        return made
+
+    def consumer(self, name: str = "consumer", **config: str) -> LabConsumer:
+        """Kafka's consumer with the story's partition 0, by its own config names."""
+        made = LabConsumer(self, name, {k.replace("_", "."): v for k, v in config.items()})
+        self.consumers_made.append(made)
+        return made
+
+    def fill(self, count: int, *, prefix: str = "r", batch_records: int = 250) -> None:
+        """Write this many records with acks=all, named r0, r1, ..."""
+        writer = self.writer("filler")
+        for start in range(0, count, batch_records):
+            end = min(start + batch_records, count)
+            answer = writer.write(*(f"{prefix}{number}" for number in range(start, end)))
+            assert answer.is_ok, answer
+
+    # Happenings
+
+    def kill(self, *nodes: int) -> None:
+        for node in nodes:
+            self.engine.kill(node)
+
+    def stop(self, *nodes: int) -> None:
+        """SIGTERM, one after the other, each to its end."""
+        for node in nodes:
+            self.engine.stop(node)
+
+    def start(self, *nodes: int) -> None:
+        for node in nodes:
+            self.engine.start(node)
+
+    def pause(self, node: int) -> None:
+        self.engine.pause(node)
+
+    def resume(self, node: int) -> None:
+        self.engine.resume(node)
+
+    def lose_power(self, *nodes: int, keeps: str = "nothing") -> None:
+        """All at once. Of what was not synced, "nothing", "everything" or "chance" is kept."""
+        self.engine.lose_power(nodes, keeps=keeps)
+
+    def cut(self, source: Host, target: Host) -> None:
+        self.engine.cut(source, target)
+
+    def heal(self, source: Host, target: Host) -> None:
+        self.engine.heal(source, target)
+
+    def isolate(self, node: int, *others: Host) -> None:
+        """Cut both directions to these hosts, or to every other node."""
+        for other in others or self.others(node):
+            self.engine.cut(node, other)
+            self.engine.cut(other, node)
+
+    def rejoin(self, node: int, *others: Host) -> None:
+        for other in others or self.others(node):
+            self.engine.heal(node, other)
+            self.engine.heal(other, node)
+
+    def hold(self, *followers: int, what: str = ANSWERS) -> None:
+        """Hold(b): what its leaders answer is withheld from each of these followers.
+
+        With REQUESTS it is what these followers ask their leaders.
+        """
+        for follower, other in self._pairs(followers):
+            pair = (other, follower) if what == ANSWERS else (follower, other)
+            self.engine.hold(*pair, REPLICA)
+
+    def release(self, *followers: int) -> None:
+        """No fetch of these followers is withheld any more, nor any answer to one."""
+        for follower, other in self._pairs(followers):
+            self.engine.release(other, follower, REPLICA)
+            self.engine.release(follower, other, REPLICA)
+
+    def withhold(self, source: int, *targets: int, purpose: str) -> None:
+        """Hold back what source says to these nodes on links of one purpose."""
+        for target in targets:
+            self.engine.hold(source, target, purpose)
+
+    def let_pass(self, source: int, *targets: int, purpose: str) -> None:
+        for target in targets:
+            self.engine.release(source, target, purpose)
+
+    def _pairs(self, followers: Sequence[int]) -> list[tuple[int, int]]:
+        return [
+            (follower, other)
+            for follower in followers
+            for other in self.layout.broker_ids
+            if other != follower
+        ]
+
+    def others(self, node: int) -> tuple[int, ...]:
+        return tuple(other for other in self.layout.node_ids if other != node)
+
+    def pass_ms(self, duration_ms: int) -> None:
+        self.engine.pass_ms(duration_ms)
+
+    @property
+    def now_us(self) -> int:
+        return self.engine.now_us
+
+    def wall_ms(self) -> int:
+        return self.engine.wall_ms()
+
+    # Administration
+
+    def elect(self, kind: str = "preferred", index: int = 0) -> ErrorCode:
+        """ElectLeaders for one partition: "preferred" or "unclean"."""
+        return administration.elect(self, kind, index)
+
+    def configure(self, name: str, value: str, *, topic: Topic | None = None) -> None:
+        """Change a setting of the story's topic while everything runs."""
+        administration.configure(self, topic or self.topic, name, value)
+
+    def audit(self, index: int = 0) -> Verdict:
+        """What was lost, doubled, reordered or haunts, by the judge's checks."""
+        return audit(self, index=index)
+
+    # Waiting for well-known states
+
+    def until_led(self, node: int | None, *, index: int = 0, within_ms: int = 30_000) -> None:
+        """Until this node leads; None: until nobody does."""
+        self.until(
+            f"node {node} leads", lambda: self.desc(index).leader == node, within_ms=within_ms
+        )
+
+    def until_isr(self, *nodes: int, index: int = 0, within_ms: int = 60_000) -> None:
+        wanted = tuple(sorted(nodes))
+        self.until(
+            f"the ISR is {wanted}", lambda: self.desc(index).isr == wanted, within_ms=within_ms
+        )
+
+    def until_end(self, node: int, end_offset: int, *, index: int = 0) -> None:
+        """Until this replica's log ends here."""
+        self.until(
+            f"the log of {node} ends at {end_offset}", lambda: self.end(node, index) == end_offset
+        )
+
+    def until_high_watermark(self, offset: int, *, index: int = 0) -> None:
+        self.until(f"the high watermark is {offset}", lambda: self.high_watermark(index) == offset)
+
+    def until_read(self, node: int, wanted: Sequence[str], *, offset: int = 0) -> None:
+        """Until consumers get exactly these payloads from this broker."""
+        self.until(f"{node} gives {wanted}", lambda: self.read(node, offset=offset) == list(wanted))
+
+    def until_unfenced(self, *nodes: int) -> None:
+        """Until clients are told of all these brokers."""
+        self.until(f"{nodes} are unfenced", lambda: set(nodes) <= set(self.unfenced()))
+
+    def until_quiet(self, index: int = 0) -> None:
+        """Until every replica that runs has the same log and all of it is committed."""
+
+        def is_quiet() -> bool:
+            told = self.desc(index)
+            running = [node for node in told.replicas if self.engine.is_running(node)]
+            ends = {self.end(node, index) for node in running}
+            return len(ends) == 1 and self.high_watermark(index) in ends
+
+        self.until("all is quiet", is_quiet)
+
+    def has_no_leader(self, index: int = 0) -> bool:
+        try:
+            return self.desc(index).leader is None
+        except Unanswered:
+            return False

@@ -1,0 +1,97 @@
+"""Document 3, the old leader's return: what only it had is cut off, what is new is fetched."""
+
+from __future__ import annotations
+
+from tidelog.lab.lab import REQUESTS, Lab
+from tidelog.lab.stories.baseline import AT_RISK, COMMITTED, baseline, orders
+from tidelog.lab.stories.cast import ok, same_logs
+from tidelog.lab.story import story
+
+
+@story(
+    "D3-R0", "D3-R1", "D3-R2", "D3-R3", "D3-R4", "D3-R5", "D3-R6", "D3-U7", "D2-G2", "N6"
+)  # fmt: skip
+def d3_return(lab: Lab) -> None:
+    """Broker 1 comes back with 1000–1004 of leader epoch 5 to a log that went on in epoch 6."""
+    baseline(lab)
+    lab.kill(1)
+    lab.release(2, 3)
+    lab.until_led(2)
+    writer = lab.writer("lucky")
+    told = [writer.write("new 1000"), writer.write("new 1001")]
+    lab.step("D3-R0", "2 and 3 have new records at 1000 and 1001, broker 1's disk has old ones")
+    lab.same("the answers", told, [ok(1000), ok(1001)])
+    for broker in (2, 3):
+        tail = [(each.payload, each.leader_epoch) for each in lab.log(broker)[COMMITTED:]]
+        lab.same(f"log({broker})", tail, [("new 1000", 6), ("new 1001", 6)])
+    tail = [(each.payload, each.leader_epoch) for each in lab.log(1)[COMMITTED:]]
+    lab.same("log(1)", tail, [(payload, 5) for payload in AT_RISK])
+
+    returned_us = lab.now_us
+    lab.start(1)
+    lab.until_isr(1, 2, 3)
+    _the_exchange(lab, returned_us)
+    lab.step("D3-R4", "it fetched 1000 and 1001")
+    same_logs(lab, 1, 2)
+    lab.step("D3-R6", "D2-G2", "the old ones are gone, the new ones are what everybody has")
+    same_logs(lab, 1, 2, 3)
+    lab.same("log(1)", lab.payloads(1)[COMMITTED:], ["new 1000", "new 1001"])
+
+    lab.elect("preferred")
+    lab.until_led(1)
+    lab.step("D3-R5", "a preferred election gives it its leadership back, in leader epoch 7")
+    lab.same("the leader epoch", lab.desc().leader_epoch, 7)
+    lab.same("lost", lab.audit().lost, AT_RISK)
+
+
+def _the_exchange(lab: Lab, returned_us: int) -> None:
+    fetch = lab.follower_fetches(2, 1, since_us=returned_us)[0]
+    lab.step("D3-R1", "broker 1 asks for what follows 1005, after epoch 5, in epoch 6")
+    asked = (fetch.offset, fetch.last_fetched_leader_epoch, fetch.current_leader_epoch)
+    lab.same("its first fetch", asked, (1005, 5, 6))
+    lab.step("D3-R2", "broker 2 answers: epoch 5 ended at 1000, and gives no records")
+    lab.same("the divergence", fetch.diverged, (5, 1000))
+    assert fetch.told is not None
+    lab.same("bytes of records", len(fetch.told.records or b""), 0)
+    lab.same("the high watermark in it", fetch.told.high_watermark, 1002)
+
+    (cut,) = lab.happenings(1, "FollowerTruncated", since_us=returned_us)
+    lab.step("D3-R3", "broker 1 itself drops 1000–1004")
+    lab.same("the cut", (cut.fields["from_end_offset"], cut.fields["to_end_offset"]), (1005, 1000))
+    dropped = [(start, end) for start, end, _ in cut.fields["dropped"]]
+    lab.same("dropped", dropped, [(offset, offset + 1) for offset in range(1000, 1005)])
+    lab.step("D3-U7", "N6", "it cut where epoch 5 ended on broker 2")
+    lab.same("the place", cut.fields["to_end_offset"], fetch.told.diverging_epoch.end_offset)
+
+    (joined,) = lab.happenings(2, "IsrProposed", since_us=returned_us)
+    lab.step("D3-R5", "it joined the ISR when its log had reached the high watermark, not before")
+    lab.same("the proposed ISR", sorted(joined.fields["isr"]), [1, 2, 3])
+    lab.true("after the cut", joined.at_us > cut.at_us)
+    lab.same("its log end then", joined.fields["log_end_offset"], 1002)
+
+
+@story("D3-U7", "N6")
+def the_cut_does_not_follow_the_high_watermark(lab: Lab) -> None:
+    """Broker 1 knows only the high watermark 990, and yet keeps 990–999: broker 2 has them."""
+    orders(lab, count=990)
+    lab.hold(2, 3, what=REQUESTS)
+    unlucky = lab.writer("unlucky", acks=1)
+    unlucky.write(*(f"r{number}" for number in range(990, 1000)))
+    lab.until_end(2, 1000)
+    lab.until_end(3, 1000)
+    lab.hold(2, 3)
+    unlucky.write(*AT_RISK)
+    lab.step("D3-U7", "the followers have 990–999, but the leader has not heard of it")
+    lab.same("end(1), end(2)", (lab.end(1), lab.end(2)), (1005, 1000))
+    lab.same("the high watermark", lab.high_watermark(), 990)
+    lab.kill(1)
+    lab.release(2, 3)
+    lab.until_led(2)
+    returned_us = lab.now_us
+    lab.start(1)
+    lab.until_isr(1, 2, 3)
+    (cut,) = lab.happenings(1, "FollowerTruncated", since_us=returned_us)
+    lab.step("N6", "it cuts at 1000, not at 990")
+    lab.same("the cut", (cut.fields["from_end_offset"], cut.fields["to_end_offset"]), (1005, 1000))
+    same_logs(lab, 1, 2, 3)
+    lab.same("lost", lab.audit().lost, AT_RISK)

@@ -1,0 +1,82 @@
+"""A story is a function that is handed a Lab; its decorator says which scenarios it shows.
+
+    @story("D2-S5", "N12")
+    def c_is_elected_when_it_stands_first(lab: Lab) -> None:
+        '''With replicas [A, C, B] the controller takes C, and M2 vanishes as well as M3.'''
+
+The function's name and its docstring are the story's title and prose. Every id of the decorator
+must be named by a step of the story, and no step may name another.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tidelog.lab.engine import CannotHere, Engine, NotReached
+from tidelog.lab.lab import Lab
+from tidelog.lab.looking import Unanswered
+from tidelog.lab.notes import Refuted
+from tidelog.lab.report import Report
+
+Told = Callable[[Lab], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One story of the book."""
+
+    name: str
+    ids: tuple[str, ...]
+    prose: str
+    path: str
+    tell: Told
+
+    @property
+    def title(self) -> str:
+        return self.prose.split("\n\n")[0].replace("\n", " ")
+
+
+BOOK: dict[str, Story] = {}
+"""Every story by its name, in the order in which it was written down."""
+
+
+def story(*ids: str) -> Callable[[Told], Told]:
+    """Enter a function into the book."""
+
+    def enter(tell: Told) -> Told:
+        name = tell.__name__
+        assert name not in BOOK, f"two stories are called {name}"
+        assert ids and len(set(ids)) == len(ids), f"{name} names no scenario, or one twice"
+        prose = (tell.__doc__ or "").strip()
+        assert prose, f"{name} has no prose"
+        path = tell.__module__.replace(".", "/") + ".py"
+        BOOK[name] = Story(name, ids, "\n".join(map(str.strip, prose.split("\n"))), path, tell)
+        return tell
+
+    return enter
+
+
+def stories_of(scenario: str) -> list[Story]:
+    return [each for each in BOOK.values() if scenario in each.ids]
+
+
+def play(told: Story, engine: Engine) -> Report:
+    """Tell a story on an engine, from its beginning to its end or to where it goes wrong."""
+    report = Report(story=told.name, engine=engine.name)
+    lab = Lab(engine, report)
+    try:
+        told.tell(lab)
+    except CannotHere as word:
+        report.cannot = str(word)
+    except (Refuted, NotReached, Unanswered) as wrong:
+        report.failure = str(wrong)
+    except AssertionError as wrong:
+        place = traceback.extract_tb(wrong.__traceback__)[-1]
+        report.failure = f"{place.filename}:{place.lineno}: {place.line} {wrong}"
+    named = {scenario for step in report.steps for scenario in step.ids}
+    strangers = sorted(named - set(told.ids))
+    if strangers and report.failure is None:
+        report.failure = f"steps name {', '.join(strangers)}, the story does not"
+    return report

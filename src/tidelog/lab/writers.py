@@ -1,0 +1,181 @@
+"""Writers: one batch per call, straight to a broker, told exactly what the broker answered.
+
+A writer keeps no buffer and retries nothing by itself, so a story decides about every batch: when
+it is sent, to whom, and whether the same bytes are sent again. Kafka's own producer, which decides
+all that for itself, is `Lab.producer`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_00_produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from tidelog.core.wire.records import NewRecord, build
+from tidelog.lab.engine import NoAnswer, Pending
+from tidelog.lab.evidence import Topic
+
+if TYPE_CHECKING:
+    from tidelog.lab.lab import Lab
+
+PRODUCE_VERSION = 13
+PRODUCE_TIMEOUT_MS = 30_000
+ALL = -1
+
+
+class Identity(NamedTuple):
+    """An idempotent producer."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Told(NamedTuple):
+    """What a broker said to a batch; without an answer, why there is none."""
+
+    error: ErrorCode | None
+    offset: int | None = None
+    reason: str | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.error is ErrorCode.NONE
+
+
+class Batch:
+    """Some records that a writer sent at least once."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        payloads: tuple[str, ...],
+        data: bytes,
+        *,
+        acks: int,
+        writer: str,
+    ) -> None:
+        self.writer = writer
+        self.topic = topic
+        self.index = index
+        self.payloads = payloads
+        self.data = data
+        self.acks = acks
+        self.tries: list[Pending] = []
+        self.sent_us: list[int] = []
+
+    @property
+    def told(self) -> Told | None:
+        """The answer to the newest try; None while there is none."""
+        return told(self.tries[-1]) if self.tries else None
+
+    @property
+    def is_ok(self) -> bool:
+        return any(each is not None and each.is_ok for each in map(told, self.tries))
+
+    @property
+    def named_leader(self) -> tuple[int, int] | None:
+        """(leader, leader epoch) that the newest answer names instead of itself (KIP-951)."""
+        answer = self.tries[-1].answer
+        if not isinstance(answer, ProduceResponse):
+            return None
+        named = answer.responses[0].partition_responses[0].current_leader
+        return None if named.leader_id < 0 else (named.leader_id, named.leader_epoch)
+
+
+class Writer:
+    """Somebody who writes batches to one partition."""
+
+    def __init__(
+        self, lab: Lab, name: str, *, acks: int, identity: Identity | None, first_sequence: int = 0
+    ) -> None:
+        self._lab = lab
+        self.name = name
+        self.acks = acks
+        self.identity = identity
+        self.first_sequence = first_sequence
+        self.next_sequence: dict[tuple[str, int], int] = {}
+
+    @property
+    def producer_id(self) -> int:
+        assert self.identity is not None, f"{self.name} is not idempotent"
+        return self.identity.producer_id
+
+    def write(self, *payloads: str, index: int = 0, to: int | None = None) -> Told:
+        """Send one batch and wait for the answer."""
+        return self.wait(self.begin(*payloads, index=index, to=to))
+
+    def begin(self, *payloads: str, index: int = 0, to: int | None = None) -> Batch:
+        """Send one batch, don't wait."""
+        topic = self._lab.topic
+        data = self._build(payloads, index)
+        batch = Batch(topic, index, payloads, data, acks=self.acks, writer=self.name)
+        self._lab.batches.append(batch)
+        self.again(batch, to=to)
+        return batch
+
+    def again(self, batch: Batch, *, to: int | None = None) -> None:
+        """Send the very same bytes to the leader, or to the broker that the story names."""
+        node = self._lab.leader(batch.index, topic=batch.topic) if to is None else to
+        assert node is not None, "nobody leads, so nobody can be written to"
+        request = _request(batch)
+        batch.sent_us.append(self._lab.engine.now_us)
+        engine = self._lab.engine
+        if self.acks == 0:
+            engine.tell(node, request, PRODUCE_VERSION, client=self.name)
+            return
+        batch.tries.append(
+            engine.ask(
+                node,
+                request,
+                PRODUCE_VERSION,
+                client=self.name,
+                timeout_ms=PRODUCE_TIMEOUT_MS + 5_000,
+            )
+        )
+
+    def wait(self, batch: Batch) -> Told:
+        self._lab.wait_for(batch.tries[-1], within_ms=PRODUCE_TIMEOUT_MS + 10_000)
+        answer = batch.told
+        assert answer is not None, f"no answer to {batch.payloads}"
+        return answer
+
+    def _build(self, payloads: tuple[str, ...], index: int) -> bytes:
+        identity = self.identity
+        key = (self._lab.topic.name, index)
+        sequence = self.next_sequence.get(key, self.first_sequence)
+        self.next_sequence[key] = sequence + len(payloads)
+        timestamp_ms = self._lab.wall_ms()
+        return bytes(
+            build(
+                [NewRecord(value=each.encode(), timestamp_ms=timestamp_ms) for each in payloads],
+                producer_id=-1 if identity is None else identity.producer_id,
+                producer_epoch=-1 if identity is None else identity.producer_epoch,
+                base_sequence=-1 if identity is None else sequence,
+            )
+        )
+
+
+def told(pending: Pending) -> Told | None:
+    """The answer to one try."""
+    answer = pending.answer
+    if answer is None:
+        return None
+    if isinstance(answer, NoAnswer):
+        return Told(None, None, answer.reason)
+    assert isinstance(answer, ProduceResponse), answer
+    partition = answer.responses[0].partition_responses[0]
+    error = ErrorCode(partition.error_code)
+    return Told(error, partition.base_offset if error is ErrorCode.NONE else None)
+
+
+def _request(batch: Batch) -> ProduceRequest:
+    data = PartitionProduceData(index=batch.index, records=batch.data)
+    topic = batch.topic
+    by_topic = TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=[data])
+    return ProduceRequest(acks=batch.acks, timeout_ms=PRODUCE_TIMEOUT_MS, topic_data=[by_topic])

@@ -1,0 +1,1 @@
+"""Two worlds for one Node: the real one and the simulated one."""

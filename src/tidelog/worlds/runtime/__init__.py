@@ -1,0 +1,1 @@
+"""The real world: sockets, files, threads, signals, clocks and configuration files."""

@@ -1,0 +1,192 @@
+"""A wire client for workloads and stories: real request bytes out, answers matched in order.
+
+It connects when it has something to say, pipelines what it is given, and knows three ends of a
+call: an answer, `Trouble` with a request that was never sent (so it did not happen), and `Trouble`
+with one that was (so nobody knows). A call that takes too long breaks the connection, as Kafka's
+clients do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+
+from tidelog.core.wire.codec import decode, encode
+from tidelog.core.wire.headers import read_response_header, request_header
+from tidelog.core.wire.messages import MESSAGES
+from tidelog.core.wire.schema import Message
+from tidelog.worlds.simulator.network import End, Network
+from tidelog.worlds.simulator.world import Scheduled, World
+
+_SIZE = Struct(">i")
+DEFAULT_TIMEOUT_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """No answer came."""
+
+    reason: str
+    was_sent: bool
+
+
+Outcome = Message | Trouble
+Then = Callable[[Outcome], None]
+
+
+class Call:
+    """One request under way."""
+
+    __slots__ = ("correlation_id", "frame", "is_over", "request", "then", "timer", "version")
+
+    def __init__(
+        self, request: Message, version: int, correlation_id: int, frame: bytes, then: Then
+    ) -> None:
+        self.request = request
+        self.version = version
+        self.correlation_id = correlation_id
+        self.frame = frame
+        self.then = then
+        self.timer: Scheduled | None = None
+        self.is_over = False
+
+
+class AnswerBroken(AssertionError):
+    """An answer that does not belong to the request whose turn it is."""
+
+
+class WireClient:
+    """One client with at most one connection to one server."""
+
+    def __init__(self, *, world: World, network: Network, name: str, server: str) -> None:
+        self.name = name
+        self._world = world
+        self._network = network
+        self._server = server
+        self._link: Link | None = None
+        self._next_correlation_id = 1
+
+    @property
+    def in_flight(self) -> int:
+        return self._link.in_flight if self._link is not None else 0
+
+    def call(
+        self,
+        request: Message,
+        version: int,
+        then: Then,
+        *,
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        is_answered: bool = True,
+    ) -> None:
+        """Send a request; `then` hears its outcome once. Without an answer it hears nothing."""
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id += 1
+        header = request_header(
+            request.api_key, version, correlation_id=correlation_id, client_id=self.name
+        )
+        body = encode(request, version)
+        frame = b"".join((_SIZE.pack(len(header) + len(body)), header, body))
+        call = Call(request, version, correlation_id, frame, then)
+        if self._link is None or self._link.is_over:
+            self._link = Link(self._world)
+            self._link.open(self._network, local=self.name, remote=self._server)
+        self._link.say(call, is_answered=is_answered, timeout_ms=timeout_ms)
+
+    def disconnect(self) -> None:
+        """Drop the connection; whatever is under way ends in trouble."""
+        if self._link is not None:
+            self._link.fail("disconnected")
+            self._link = None
+
+
+class Link:
+    """One connection of a client, from its connect to its end."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._end: End | None = None
+        self._is_connected = False
+        self.is_over = False
+        self._unsent: deque[tuple[Call, bool]] = deque()
+        self._awaiting: deque[Call] = deque()
+        self._received = bytearray()
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._unsent) + len(self._awaiting)
+
+    def open(self, network: Network, *, local: str, remote: str) -> None:
+        self._end = network.connect(local, remote, self)
+
+    def say(self, call: Call, *, is_answered: bool, timeout_ms: int) -> None:
+        if is_answered:
+            call.timer = self._world.after(timeout_ms * 1_000, lambda: self._time_out(call))
+        self._unsent.append((call, is_answered))
+        if self._is_connected:
+            self._send()
+
+    def fail(self, reason: str) -> None:
+        """The connection is lost, and with it every answer."""
+        if self.is_over:
+            return
+        self.is_over = True
+        assert self._end is not None
+        if self._end.is_open:
+            self._end.close()
+        sent = [(call, True) for call in self._awaiting]
+        unsent = [(call, False) for call, is_answered in self._unsent if is_answered]
+        self._awaiting.clear()
+        self._unsent.clear()
+        for call, was_sent in sent + unsent:
+            self._finish(call, Trouble(reason=reason, was_sent=was_sent))
+
+    # What the network says.
+
+    def on_connected(self) -> None:
+        self._is_connected = True
+        self._send()
+
+    def on_bytes(self, data: bytes) -> None:
+        self._received += data
+        while not self.is_over and len(self._received) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._received)
+            if len(self._received) < _SIZE.size + size:
+                return
+            frame = bytes(self._received[_SIZE.size : _SIZE.size + size])
+            del self._received[: _SIZE.size + size]
+            self._on_answer(memoryview(frame))
+
+    def on_closed(self, reason: str) -> None:
+        self.fail(reason)
+
+    def _on_answer(self, frame: memoryview) -> None:
+        if not self._awaiting:
+            raise AnswerBroken("an answer that nobody asked for")
+        call = self._awaiting.popleft()
+        api_key = call.request.api_key
+        correlation_id, position = read_response_header(frame, api_key, call.version)
+        if correlation_id != call.correlation_id:
+            raise AnswerBroken(f"answer {correlation_id}, the turn is {call.correlation_id}")
+        answer = decode(MESSAGES[api_key][1], frame, call.version, position)
+        self._finish(call, answer)
+
+    def _send(self) -> None:
+        assert self._end is not None
+        while self._unsent:
+            call, is_answered = self._unsent.popleft()
+            if is_answered:
+                self._awaiting.append(call)
+            self._end.send(call.frame)
+
+    def _time_out(self, call: Call) -> None:
+        if not call.is_over:
+            self.fail("timed out")
+
+    def _finish(self, call: Call, outcome: Outcome) -> None:
+        call.is_over = True
+        if call.timer is not None:
+            call.timer.cancel()
+        call.then(outcome)

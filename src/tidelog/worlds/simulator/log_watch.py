@@ -1,0 +1,80 @@
+"""A watch over a log on a simulated disk: what is new in it, without asking the disk.
+
+Reading through the node's own disk would count as one of its operations, and meet the faults that
+are meant for it. So the bytes are looked at where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidelog.core.storage.log import Log
+from tidelog.core.storage.segment import Segment
+from tidelog.core.wire.record_batch import BatchHeader, read_header
+from tidelog.judge.cluster.facts import Batch
+from tidelog.worlds.simulator.disk import SimFile
+
+SEQUENCES = 2**31
+
+
+class LogWatch:
+    """Remembers where it stopped looking; a cut makes it look again from there."""
+
+    __slots__ = ("_position", "_segment", "end_offset", "log")
+
+    def __init__(self, log: Log, start_offset: int | None = None) -> None:
+        self.log = log
+        self._segment: Segment | None = None
+        self._position = 0
+        self.end_offset = log.log_start_offset if start_offset is None else start_offset
+
+    def rewind(self, end_offset: int) -> None:
+        """Whatever comes after this offset is new."""
+        self._segment = None
+        self.end_offset = min(self.end_offset, end_offset)
+
+    def new_batches(self) -> list[Batch]:
+        return [_batch(header) for header, _ in self._new()]
+
+    def new_bytes(self) -> bytes:
+        """The same as they stand in the files."""
+        return b"".join(data for _, data in self._new())
+
+    def _new(self) -> Iterator[tuple[BatchHeader, bytes]]:
+        segments = self.log.files.segments
+        if not segments or self.end_offset >= self.log.log_end_offset:
+            return
+        at = len(segments) - 1
+        if self._segment is None or not any(each is self._segment for each in segments):
+            while at > 0 and segments[at].base_offset > self.end_offset:
+                at -= 1
+            self._position = 0
+        else:
+            while segments[at] is not self._segment:
+                at -= 1
+        for segment in segments[at:]:
+            if segment is not segments[at]:
+                self._position = 0
+            self._segment = segment
+            file = segment.file
+            assert isinstance(file, SimFile)
+            data = file.node.data
+            while self._position < len(data):
+                header = read_header(data, self._position)
+                start, self._position = self._position, self._position + header.size_bytes
+                if header.end_offset > self.end_offset:
+                    self.end_offset = header.end_offset
+                    yield header, bytes(data[start : self._position])
+
+
+def _batch(header: BatchHeader) -> Batch:
+    has_producer = header.producer_id >= 0
+    return Batch(
+        header.base_offset,
+        header.end_offset,
+        header.leader_epoch,
+        header.crc,
+        header.producer_id if has_producer else None,
+        header.producer_epoch if has_producer else 0,
+        (header.base_sequence + header.records_count) % SEQUENCES if has_producer else 0,
+    )

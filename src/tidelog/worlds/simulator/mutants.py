@@ -1,0 +1,11 @@
+"""All mutants by name: known mistakes that the simulator must catch."""
+
+from __future__ import annotations
+
+from tidelog.worlds.simulator.mutant import Mutant
+from tidelog.worlds.simulator.mutants_of_replication import REPLICATION_MUTANTS
+from tidelog.worlds.simulator.mutants_of_storage import STORAGE_MUTANTS
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant for mutant in (*STORAGE_MUTANTS, *REPLICATION_MUTANTS)
+}

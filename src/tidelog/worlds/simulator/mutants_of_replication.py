@@ -1,0 +1,258 @@
+"""Mutants of a cluster: mistakes that Kafka has made, or that its rules exist to prevent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidelog.core.controller import admission, alter_partition
+from tidelog.core.node import copying
+from tidelog.core.node.broker_life import BrokerLife
+from tidelog.core.node.copying import Copy
+from tidelog.core.node.follower_links import FollowerLinks
+from tidelog.core.node.metadata_quorum import MetadataQuorum
+from tidelog.core.node.replicas import Replicas
+from tidelog.core.quorum.leadership import Leadership as QuorumLeadership
+from tidelog.core.quorum.machine import Quorum
+from tidelog.core.quorum.roles import Role
+from tidelog.core.quorum.values import ElectionState, Ready, RoleChanged
+from tidelog.core.replication.follower import EpochEnd, EpochKeeper
+from tidelog.core.replication.in_sync import InSync, Proposal
+from tidelog.core.replication.leader import Leadership
+from tidelog.core.replication.partition import Partition
+from tidelog.core.storage.log import Log
+from tidelog.core.storage.shrinking import Shrinking
+from tidelog.judge.cluster import (
+    completeness,
+    high_watermark,
+    in_sync_set,
+    leadership,
+    log_matching,
+    metadata,
+    producers,
+    quorum,
+)
+from tidelog.worlds.simulator.mutant import Mutant, Patch
+
+UNKNOWN_EPOCH = -1
+
+# What is replaced, as it is.
+
+_follow = FollowerLinks.follow
+_wanted = Copy.wanted
+_read_state = MetadataQuorum._read_state
+_on_start = Quorum.on_start
+_on_high_watermark = MetadataQuorum._on_high_watermark
+_broker_start = BrokerLife.start
+_covered_end_offset = Leadership.covered_end_offset
+_truncate = Shrinking._truncate
+_refuse_members = alter_partition._refuse_members
+_may_join = Replicas.may_join
+
+
+def cut_by_high_watermark(self: FollowerLinks, partition: Partition) -> None:
+    """KIP-101: a follower begins by cutting whatever it does not know to be committed."""
+    if partition.leader_id is not None:
+        partition.log.truncate_to(partition.log.high_watermark)
+    _follow(self, partition)
+
+
+def cut_once(log: EpochKeeper, *, diverging: EpochEnd) -> int:
+    """KIP-279: the leader's end of the epoch it names is taken for ours, known or not."""
+    return min(diverging.end_offset, log.log_end_offset)
+
+
+def ask_once(self: Copy, bytes_max: int) -> Any:
+    """KIP-279: whoever has cut once in this leader epoch does not ask about epochs again."""
+    wanted = _wanted(self, bytes_max)
+    latest = self.partition.log.latest_leader_epoch
+    has_cut = latest is not None and latest < self.partition.leader_epoch - 1
+    if has_cut:
+        wanted = self._sent = wanted._replace(last_fetched_epoch=UNKNOWN_EPOCH)
+    return wanted
+
+
+def forget_vote(self: MetadataQuorum, directory: str) -> ElectionState | None:
+    state = _read_state(self, directory)
+    return None if state is None else state._replace(voted_for=None)
+
+
+def propose_without_waiting(self: InSync, isr: tuple[int, ...]) -> Proposal:
+    """A proposed member counts only once the controller's answer is here."""
+    self.pending = Proposal(isr, self.leader_epoch, self.partition_epoch)
+    self.maximal = frozenset(self.committed)
+    return self.pending
+
+
+def no_check(self: object) -> None:
+    """The product's own check would notice first."""
+
+
+def any_process(image: Any, state: Any, wish: alter_partition.IsrChange) -> Any:
+    """KIP-903: whatever process of a broker fetched, the one that is there now may join."""
+    members = tuple(replace_epoch(member) for member in wish.members)
+    return _refuse_members(image, state, replace(wish, members=members))
+
+
+def replace_epoch(member: alter_partition.Member) -> alter_partition.Member:
+    return alter_partition.Member(member.broker_id, None)
+
+
+def any_process_may_join(self: Replicas, broker_id: int, broker_epoch: int | None) -> bool:
+    broker = self._node.image.brokers.get(broker_id)
+    return broker is not None and broker.is_active
+
+
+def without_minimum(self: Leadership, *, isr_min: int, **rest: Any) -> int | None:
+    return _covered_end_offset(self, isr_min=0, **rest)
+
+
+def lead_on_after_restart(self: Quorum, now_ms: int) -> Ready:
+    """A quorum leader that restarts goes on in its epoch."""
+    ready = _on_start(self, now_ms)
+    if self.role is not Role.RESIGNED:
+        return ready
+    self.role = Role.LEADER
+    self.leadership = QuorumLeadership(
+        node_id=self.node_id,
+        voters=self.voters,
+        epoch_start_offset=self._log.position.end_offset,
+        granted_by=(),
+        timing=self._timing,
+        now_ms=now_ms,
+    )
+    ready.changes.append(
+        RoleChanged(
+            node_id=self.node_id,
+            role=Role.LEADER,
+            quorum_epoch=self.quorum_epoch,
+            leader_id=self.node_id,
+            because="resumed",
+        )
+    )
+    return ready
+
+
+def resume_leaderships(self: BrokerLife, now_ms: int) -> None:
+    """A broker that restarts leads what its old metadata says, before it has registered."""
+    _broker_start(self, now_ms)
+    self.is_caught_up = True
+    self._node.metadata.tell_partitions()
+
+
+def apply_at_once(self: MetadataQuorum, high_watermark: int, now_ms: int) -> None:
+    """Whatever is in the log counts as decided."""
+    _on_high_watermark(self, high_watermark, now_ms)
+    self._node.metadata.commit(self._node.metadata.log.log_end_offset, now_ms)
+
+
+def keep_producers(self: Log, end_offset: int, wall_ms: int | None) -> None:
+    """A truncation forgets records, but not who wrote them."""
+    kept = self.producers
+    _truncate(self, end_offset, wall_ms)
+    self.producers = kept
+
+
+def always_clean(known: object, newcomer: object) -> bool:
+    return True
+
+
+def _mutant(
+    name: str, about: str, *, caught_by: Sequence[str], within: int, patches: Sequence[Patch]
+) -> Mutant:
+    return Mutant(
+        name=name,
+        about=about,
+        caught_by=frozenset(caught_by),
+        within_seeds=within,
+        profile="replication",
+        patches=tuple(patches),
+    )
+
+
+REPLICATION_MUTANTS: tuple[Mutant, ...] = (
+    _mutant(
+        "truncate-by-high-watermark",
+        "a follower cuts its log to the high watermark that it knows (KIP-101)",
+        caught_by=[completeness.LEADER, completeness.CANDIDATE],
+        within=30,
+        patches=[Patch(FollowerLinks, "follow", cut_by_high_watermark)],
+    ),
+    _mutant(
+        "truncate-once",
+        "a follower that does not know the leader's epoch cuts at the leader's end (KIP-279)",
+        caught_by=[log_matching.NAME],
+        within=120,
+        patches=[Patch(copying, "truncation_end", cut_once), Patch(Copy, "wanted", ask_once)],
+    ),
+    _mutant(
+        "forget-the-vote",
+        "a voter that restarts does not know whom it voted for",
+        caught_by=[quorum.ONE_VOTE, quorum.SAFETY],
+        within=5,
+        patches=[Patch(MetadataQuorum, "_read_state", forget_vote)],
+    ),
+    _mutant(
+        "grow-without-maximal-set",
+        "the high watermark does not wait for a proposed member",
+        caught_by=[in_sync_set.SUPERSET, completeness.CANDIDATE],
+        within=10,
+        patches=[
+            Patch(InSync, "propose", propose_without_waiting),
+            Patch(InSync, "check", no_check),
+        ],
+    ),
+    _mutant(
+        "ignore-broker-epochs",
+        "a follower joins the in-sync set on its former self's merits (KIP-903)",
+        caught_by=[in_sync_set.JOINED, completeness.CANDIDATE],
+        within=120,
+        patches=[
+            Patch(alter_partition, "_refuse_members", any_process),
+            Patch(Replicas, "may_join", any_process_may_join),
+        ],
+    ),
+    _mutant(
+        "commit-below-the-minimum",
+        "the high watermark moves however few replicas are in sync",
+        caught_by=[high_watermark.MINIMUM],
+        within=15,
+        patches=[Patch(Leadership, "covered_end_offset", without_minimum)],
+    ),
+    _mutant(
+        "quorum-leader-resumes",
+        "a quorum leader that restarts leads on in its epoch",
+        caught_by=[quorum.SAFETY],
+        within=5,
+        patches=[Patch(Quorum, "on_start", lead_on_after_restart)],
+    ),
+    _mutant(
+        "leader-resumes",
+        "a broker that restarts leads on what it led before, in the same leader epoch",
+        caught_by=[leadership.ONE_LEADER],
+        within=5,
+        patches=[Patch(BrokerLife, "start", resume_leaderships)],
+    ),
+    _mutant(
+        "apply-before-commit",
+        "a node acts on metadata that the quorum has not agreed on",
+        caught_by=[metadata.COMMITTED, metadata.AGREES],
+        within=5,
+        patches=[Patch(MetadataQuorum, "_on_high_watermark", apply_at_once)],
+    ),
+    _mutant(
+        "keep-producers-of-cut-records",
+        "a truncation does not forget the producers of what it cuts",
+        caught_by=[producers.NAME],
+        within=20,
+        patches=[Patch(Shrinking, "_truncate", keep_producers)],
+    ),
+    _mutant(
+        "trust-every-restart",
+        "every broker that comes back counts as having stopped cleanly",
+        caught_by=[completeness.CANDIDATE, completeness.LEADER],
+        within=20,
+        patches=[Patch(admission, "_stopped_cleanly", always_clean)],
+    ),
+)

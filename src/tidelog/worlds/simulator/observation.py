@@ -1,0 +1,344 @@
+"""The observer of a simulated cluster: reads its nodes after every tick and tells the court.
+
+The only file of the simulator that knows how a node keeps what an invariant needs. It reads and
+never changes anything. After a tick only what is new is told; every so often everything is read
+again from the beginning and compared, so that the cheap way cannot drift away from the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from tidelog.core.node.node import Node
+from tidelog.core.replication.partition import Partition
+from tidelog.core.storage.events import LogStartedAnew, LogTruncated
+from tidelog.core.storage.log import Log
+from tidelog.core.storage.producers import ProducerStates
+from tidelog.judge.cluster.court import Court
+from tidelog.judge.cluster.facts import (
+    METADATA,
+    Batch,
+    Life,
+    ProducerFacts,
+    QuorumFacts,
+    ReplicaFacts,
+)
+from tidelog.worlds.simulator.cluster import SimCluster
+from tidelog.worlds.simulator.log_watch import LogWatch
+from tidelog.worlds.simulator.observed_metadata import ObservedMetadata
+
+TICKS_PER_FULL_CHECK = 1_000
+
+
+@dataclass(slots=True)
+class LogView:
+    """What was told of one log."""
+
+    watch: LogWatch
+    start_offset: int = 0
+    end_offset: int = 0
+    cut_to: int | None = None
+    """A cut since the last tick; whatever follows it is new."""
+
+
+@dataclass(slots=True)
+class NodeView:
+    """What was told of one node in this life."""
+
+    life: Life
+    logs: dict[str, LogView] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """The observed name of each log by the name that storage gives it."""
+    seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    broker_epoch: int | None = None
+    quorum: tuple[object, ...] | None = None
+    applied_end_offset: int | None = None
+    proposed: dict[str, tuple[object, tuple[tuple[int, int | None], ...]]] = field(
+        default_factory=dict
+    )
+
+
+class Observation:
+    """Attached to a cluster before its nodes start."""
+
+    def __init__(self, cluster: SimCluster) -> None:
+        self.cluster = cluster
+        self.court = Court(now_us=lambda: cluster.world.now_us)
+        self.metadata = ObservedMetadata(self.court, cluster.texts(cluster.node_ids[0]))
+        self.full_checks = 0
+        self._views: dict[int, NodeView] = {}
+        self._floors: dict[int, dict[str, int]] = {}
+        self._durable: dict[int, int] = {}
+        """Up to where the metadata log of each node is on its disk."""
+        self._dropped_pages = dict.fromkeys(cluster.node_ids, 0)
+        self._ticks = 0
+        trace = cluster.world.trace
+        trace.watchers[LogTruncated] = self._on_truncated
+        trace.watchers[LogStartedAnew] = self._on_started_anew
+        for node_id, process in cluster.processes.items():
+            process.on_ticked = partial(self._on_ticked, node_id)
+            process.on_ending = partial(self._on_ending, node_id)
+
+    def check_all(self) -> None:
+        """Read everything anew, find it as it was told, and hold every invariant against it."""
+        self.full_checks += 1
+        for node_id, view in sorted(self._views.items()):
+            if self.cluster.processes[node_id].is_up:
+                self._look(node_id, view, self.cluster.node(node_id))
+                for name, seen in view.logs.items():
+                    self._compare(node_id, name, seen.watch.log)
+        self.court.judge_all()
+
+    def lose_unsynced(self, node_id: int, because: str) -> None:
+        """The host of a process that is down loses its power."""
+        self.court.on_down(node_id, floors=self._floors.get(node_id, {}), because=because)
+
+    def lose_everything(self, node_id: int) -> None:
+        """The disk of a process that is down was replaced by an empty one."""
+        names = [name for name, by_node in self.court.picture.mirrors.items() if node_id in by_node]
+        self.court.on_down(node_id, floors=dict.fromkeys(names, 0), because="wiped")
+        self._floors[node_id] = {}
+
+    # What processes do.
+
+    def _on_ticked(self, node_id: int) -> None:
+        node = self.cluster.node(node_id)
+        runs = self.cluster.processes[node_id].runs
+        view = self._views.get(node_id)
+        if view is None or view.life.number != runs:
+            view = self._views[node_id] = NodeView(Life(node_id, runs))
+            self.court.on_up(view.life)
+        self._look(node_id, view, node)
+        self.court.judge_step()
+        self._ticks += 1
+        if self._ticks % TICKS_PER_FULL_CHECK == 0:
+            self.check_all()
+
+    def _on_ending(self, node_id: int, how: str) -> None:
+        view = self._views.pop(node_id, None)
+        floors = self._floors.setdefault(node_id, {})
+        if view is not None:
+            if how != "halted":
+                # It may have committed something that others have heard of, in its last tick.
+                self._look(node_id, view, self.cluster.node(node_id))
+                self.court.judge_step()
+            for name, seen in view.logs.items():
+                floors[name] = seen.watch.log.synced_end_offset
+        dropped_pages = self.cluster.processes[node_id].platter.dropped_pages
+        has_lost = how == "power lost" or dropped_pages > self._dropped_pages[node_id]
+        self._dropped_pages[node_id] = dropped_pages
+        self.court.on_down(node_id, floors=floors if has_lost else None, because=how)
+
+    # Looking at a node.
+
+    def _look(self, node_id: int, view: NodeView, node: Node) -> None:
+        broker_epoch = node.broker_life.broker_epoch
+        if broker_epoch is not None and broker_epoch != view.broker_epoch:
+            view.broker_epoch = broker_epoch
+            self.court.on_registered(node_id, broker_epoch)
+        self._look_at_log(node_id, view, METADATA, node.metadata.log)
+        self._look_at_quorum(view, node)
+        self._look_at_metadata(node_id, view, node)
+        for partition in node.partitions:
+            self._look_at_partition(node_id, view, partition)
+        for name in [name for name, seen in view.logs.items() if seen.watch.log.failed is not None]:
+            del view.logs[name]
+            view.seen.pop(name, None)
+            self.court.on_replica_gone(name, node_id)
+
+    def _look_at_partition(self, node_id: int, view: NodeView, partition: Partition) -> None:
+        log = partition.log
+        leadership = partition.leadership
+        in_sync = None if leadership is None else leadership.in_sync
+        maximal = frozenset[int]() if in_sync is None else in_sync.maximal
+        now = (
+            log,
+            log.log_end_offset,
+            log.high_watermark,
+            partition.own_end_offset(),
+            partition.leader_epoch,
+            log.log_start_offset,
+            maximal,
+            None if in_sync is None else in_sync.pending,
+            partition.isr,
+            partition.minimum,
+        )
+        storage_name = str(partition.topic_partition)
+        name = view.names.get(storage_name)
+        has_cut = name is not None and name in view.logs and view.logs[name].cut_to is not None
+        if name is not None and not has_cut and view.seen.get(name) == now:
+            return
+        topic, index = partition.topic_partition.topic, partition.topic_partition.index
+        name = self.metadata.name(topic, partition.topic_id, index)
+        if log.failed is not None:
+            return
+        view.names[storage_name] = name
+        view.seen[name] = now
+        self._look_at_log(node_id, view, name, log)
+        self.court.on_replica(
+            ReplicaFacts(
+                life=view.life,
+                partition=name,
+                is_leader=leadership is not None,
+                leader_epoch=partition.leader_epoch,
+                isr=frozenset(partition.isr),
+                maximal_isr=maximal,
+                minimum=partition.minimum,
+                high_watermark=log.high_watermark,
+                held_end_offset=partition.own_end_offset(),
+                fetched_by=self._fetched_by(view, name, partition),
+            )
+        )
+        if has_cut:
+            self.court.on_producers(name, node_id, remembered(log.producers))
+
+    def _fetched_by(
+        self, view: NodeView, name: str, partition: Partition
+    ) -> tuple[tuple[int, int | None], ...]:
+        """The members of the newest proposal, each with the process that fetched for it."""
+        leadership = partition.leadership
+        if leadership is None:
+            view.proposed.pop(name, None)
+        elif leadership.in_sync.pending is not None:
+            pending = leadership.in_sync.pending
+            known, _ = view.proposed.get(name, (None, ()))
+            if known is not pending:
+                view.proposed[name] = (pending, tuple(leadership.broker_epochs(pending.isr)))
+        return view.proposed.get(name, (None, ()))[1]
+
+    def _look_at_log(self, node_id: int, view: NodeView, name: str, log: Log) -> None:
+        seen = view.logs.get(name)
+        if seen is None or seen.watch.log is not log:
+            watch = LogWatch(log)
+            view.logs[name] = LogView(watch, log.log_start_offset, log.log_end_offset)
+            self._read_anew(node_id, name, log, watch.new_batches())
+            return
+        start_offset, end_offset = log.log_start_offset, log.log_end_offset
+        cut_to = seen.cut_to
+        if cut_to is None and seen.end_offset == end_offset and seen.start_offset == start_offset:
+            return
+        if cut_to is not None:
+            seen.watch.rewind(cut_to)
+        seen.cut_to, seen.start_offset, seen.end_offset = None, start_offset, end_offset
+        if log.failed is None:
+            self.court.on_log(
+                name,
+                node_id,
+                start_offset=start_offset,
+                cut_to=cut_to,
+                appended=seen.watch.new_batches(),
+            )
+
+    def _read_anew(self, node_id: int, name: str, log: Log, found: list[Batch]) -> None:
+        """A log that was opened: keep what is as it was told before, and tell the rest."""
+        mirror = self.court.picture.mirror(name, node_id)
+        common_end_offset = log.log_start_offset
+        for batch in found:
+            if mirror.batches.get(batch.base_offset) != batch:
+                break
+            common_end_offset = batch.end_offset
+        self.court.on_log(
+            name,
+            node_id,
+            start_offset=log.log_start_offset,
+            cut_to=common_end_offset,
+            appended=[batch for batch in found if batch.end_offset > common_end_offset],
+        )
+
+    def _look_at_quorum(self, view: NodeView, node: Node) -> None:
+        quorum = node.quorum
+        machine, log = quorum.machine, node.metadata.log
+        now = (
+            machine.quorum_epoch,
+            machine.role,
+            machine.voted_for,
+            quorum.high_watermark,
+            log.synced_end_offset,
+            log.log_end_offset,
+            node.metadata.applied_end_offset,
+        )
+        if now == view.quorum:
+            return
+        view.quorum = now
+        facts = QuorumFacts(
+            life=view.life,
+            voters=quorum.voters,
+            quorum_epoch=quorum.quorum_epoch,
+            is_leader=quorum.is_leader,
+            voted_for=machine.voted_for,
+            high_watermark=quorum.high_watermark or 0,
+            held_end_offset=self._durable_end(view.life.node_id, log),
+            applied_end_offset=node.metadata.applied_end_offset,
+        )
+        self.court.on_quorum(facts)
+
+    def _durable_end(self, node_id: int, log: Log) -> int:
+        """What was synced in an earlier life is still there, although the log has to ask again."""
+        known = min(self._durable.get(node_id, 0), log.log_end_offset)
+        self._durable[node_id] = max(known, log.synced_end_offset)
+        return self._durable[node_id]
+
+    def _look_at_metadata(self, node_id: int, view: NodeView, node: Node) -> None:
+        """Once the node has something new; what it believes is compared with what is true."""
+        committed_end_offset = self.court.picture.committed_log(METADATA).end_offset
+        if (
+            committed_end_offset > self.metadata.end_offset
+            and self.court.picture.agreement(METADATA, node_id) >= committed_end_offset
+        ):
+            self.metadata.read_on(node.metadata.log, committed_end_offset)
+        if node.metadata.applied_end_offset != view.applied_end_offset:
+            view.applied_end_offset = node.metadata.applied_end_offset
+            self.metadata.compare(view.life, node)
+
+    def _compare(self, node_id: int, name: str, log: Log) -> None:
+        """What was told in small pieces is what stands there."""
+        if log.failed is not None:
+            return
+        mirror = self.court.picture.mirror(name, node_id)
+        found = {batch.base_offset: batch for batch in LogWatch(log).new_batches()}
+        assert list(mirror.batches.items()) == list(found.items()), (node_id, name)
+        assert mirror.end_offset == log.log_end_offset, (node_id, name)
+        if name != METADATA:
+            self.court.on_producers(name, node_id, remembered(log.producers))
+
+    # Cuts, as they happen: a log may be cut and grow again within one tick.
+
+    def _on_truncated(self, source: str, event: object) -> None:
+        assert isinstance(event, LogTruncated)
+        self._note_cut(source, event.partition, event.to_end_offset)
+
+    def _on_started_anew(self, source: str, event: object) -> None:
+        assert isinstance(event, LogStartedAnew)
+        self._note_cut(source, event.partition, 0)
+
+    def _note_cut(self, source: str, storage_name: str, end_offset: int) -> None:
+        node_id = self._node_of(source)
+        view = self._views.get(node_id) if node_id is not None else None
+        if view is None:
+            return
+        seen = view.logs.get(view.names.get(storage_name, storage_name))
+        if storage_name == METADATA and node_id is not None:
+            self._durable[node_id] = min(self._durable.get(node_id, 0), end_offset)
+        if seen is not None:
+            seen.cut_to = end_offset if seen.cut_to is None else min(seen.cut_to, end_offset)
+
+    def _node_of(self, source: str) -> int | None:
+        """The node that signs its events so, if it runs."""
+        for node_id, process in self.cluster.processes.items():
+            if process.name == source:
+                return node_id if process.is_up else None
+        return None
+
+
+def remembered(producers: ProducerStates) -> list[ProducerFacts]:
+    return [
+        ProducerFacts(
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.batches[-1].next_sequence,
+            producer.batches[-1].end_offset,
+        )
+        for producer in producers.by_id.values()
+        if producer.batches
+    ]

@@ -1,0 +1,143 @@
+"""What can happen to a single broker and its disk, and the operator who starts it again."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tidelog.core.wire.record_batch import CRC_COVERS_FROM, batches
+from tidelog.worlds.simulator.network import Conditions
+from tidelog.worlds.simulator.profiles.scene import BROKER, Keeper, Place, Scene
+from tidelog.worlds.simulator.schedule import Fault
+
+RESTART_MS = (5, 600)
+PATIENCE_MS = 30_000
+
+
+class Faults:
+    """Each method is one kind of misfortune."""
+
+    def __init__(self, scene: Scene, keeper: Keeper, *, client_names: list[str]) -> None:
+        self.scene = scene
+        self.keeper = keeper
+        self.random: Random = scene.world.random_for("faults")
+        self._client_names = client_names
+
+    def menu(self, *, with_damage: bool) -> list[Fault]:
+        menu = [
+            Fault(name="kill", act=self.kill, weight=6),
+            Fault(name="power loss", act=self.lose_power, weight=6),
+            Fault(name="clean restart", act=self.restart, weight=2),
+            Fault(name="pause", act=self.pause, weight=2),
+            Fault(name="disk full", act=self.fill_disk, weight=2),
+            Fault(name="disk error", act=self.fail_operation, weight=2),
+            Fault(name="failed sync", act=self.fail_sync, weight=2),
+            Fault(name="one-way cut", act=self.cut, weight=2),
+            Fault(name="bad network", act=self.worsen_network, weight=1),
+            Fault(name="clock jump", act=self.jump_clock, weight=1),
+        ]
+        if with_damage:
+            menu.append(Fault(name="flipped bit", act=self.flip_bit, weight=3))
+        return menu
+
+    # The process.
+
+    def kill(self) -> None:
+        self.scene.process.kill()
+
+    def lose_power(self) -> None:
+        """Also when the process is down already: what it left unsynced goes now."""
+        if not self.scene.process.is_up:
+            self.keeper.unplug("power lost while down")
+        self.scene.process.lose_power()
+
+    def restart(self) -> None:
+        if self.scene.process.is_up:
+            self.scene.process.stop()
+
+    def pause(self) -> None:
+        self.scene.process.pause()
+        self.scene.later(self.random, 5, 3_000, self.scene.process.wake)
+
+    # The disk.
+
+    def fill_disk(self) -> None:
+        self.scene.process.platter.fill_up(bytes_left=self.random.choice((0, 50, 400, 3_000)))
+        self.scene.later(self.random, 100, 3_000, self.scene.process.platter.heal)
+
+    def fail_operation(self) -> None:
+        self.scene.process.platter.fail_operation(after=self.random.randint(0, 60))
+
+    def fail_sync(self) -> None:
+        self.scene.process.platter.fail_next_sync()
+
+    def flip_bit(self) -> None:
+        """Somewhere under the checksum of a batch that the broker has called safe."""
+        place = self.scene.any_place(self.random)
+        is_settled = self.scene.process.is_up and self.scene.process.platter.dropped_pages == 0
+        if place is None or place.key in self.scene.damages or not is_settled:
+            return
+        found = self._old_batches(place)
+        if not found:
+            return
+        path, position, size_bytes, start_offset, end_offset = self.random.choice(found)
+        at = position + self.random.randrange(CRC_COVERS_FROM, size_bytes)
+        self.scene.process.platter.flip_bit(path, position=at, bit=self.random.randrange(8))
+        self.keeper.damage(place, start_offset, end_offset)
+
+    def _old_batches(self, place: Place) -> list[tuple[str, int, int, int, int]]:
+        directory = f"/{place.topic.name.name}-{place.index}/"
+        found = []
+        for path, node in self.scene.process.platter.files():
+            if directory in f"/{path}" and path.endswith(".log"):
+                for position, header in batches(bytes(node.data[: node.clean_bytes])):
+                    found.append(
+                        (path, position, header.size_bytes, header.base_offset, header.end_offset)
+                    )
+        return found[:-1]
+
+    # Network and clock.
+
+    def cut(self) -> None:
+        pair = [self.random.choice(self._client_names), BROKER]
+        self.random.shuffle(pair)
+        source, target = pair
+        self.scene.network.cut(source, target)
+        self.scene.later(self.random, 20, 4_000, lambda: self.scene.network.heal(source, target))
+
+    def worsen_network(self) -> None:
+        self.scene.network.conditions = Conditions(
+            chop_chance=0.5, stall_chance=0.03, break_chance=0.01
+        )
+        self.scene.later(self.random, 100, 3_000, self.better_network)
+
+    def better_network(self) -> None:
+        self.scene.network.conditions = Conditions()
+
+    def jump_clock(self) -> None:
+        self.scene.process.clock_offset_ms += self.random.choice((-3_000, -50, 50, 4_000))
+
+
+class Operator:
+    """Starts the broker again whenever it is down, after repairing the disk if need be."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.random = scene.world.random_for("operator")
+        self._is_coming = False
+
+    def watch(self) -> None:
+        process = self.scene.process
+        if not process.is_up and not self._is_coming:
+            self._is_coming = True
+            self.scene.later(self.random, *RESTART_MS, self._start)
+        if not self.scene.is_over:
+            self.scene.later(self.random, 20, 100, self.watch)
+
+    def _start(self) -> None:
+        self._is_coming = False
+        process = self.scene.process
+        if process.is_up:
+            return
+        if process.halt_reason is not None:
+            process.platter.heal()
+        process.start()

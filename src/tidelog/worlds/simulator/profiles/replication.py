@@ -1,0 +1,177 @@
+"""Profile `replication`: a cluster under work and faults, judged by its history and its invariants.
+
+A seed is two phases. In the first, producers, consumers and an administrator work while the steps
+of the plan strike; after every tick of a node the invariants are held against what it touched. Then
+everything is healed, and within a bounded time every partition is led, every replica is in sync,
+all logs are equal, nobody waits, and the readers are at the end.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tidelog.judge.excuses import Excuse, Retries
+from tidelog.judge.verdict import judge
+from tidelog.worlds.simulator.disk import SimDisk
+from tidelog.worlds.simulator.profiles.replication_admin import Administrator
+from tidelog.worlds.simulator.profiles.replication_asking import EndAsker
+from tidelog.worlds.simulator.profiles.replication_consumers import (
+    ConsumerReader,
+    watch_positions,
+)
+from tidelog.worlds.simulator.profiles.replication_end import Ending
+from tidelog.worlds.simulator.profiles.replication_faults import Faults
+from tidelog.worlds.simulator.profiles.replication_plan import TopicPlan, make_plan
+from tidelog.worlds.simulator.profiles.replication_readers import Reader
+from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+from tidelog.worlds.simulator.profiles.replication_writers import Writer, watch_producer_ids
+from tidelog.worlds.simulator.steps import Chosen, Step, choose
+from tidelog.worlds.simulator.verdict import Verdict
+from tidelog.worlds.simulator.world import NotReached
+
+READY_MS = 30_000
+LOOK_AGAIN_MS = 20
+LIVENESS_MS = 60_000
+
+
+class ReplicationRun:
+    """One seed, with all steps of its plan or only some of them."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        disk_type: type[SimDisk] = SimDisk,
+        only: Sequence[Chosen] | None = None,
+    ) -> None:
+        self.plan = make_plan(seed)
+        self.steps: list[Step] = (
+            list(self.plan.steps) if only is None else choose(self.plan.steps, only)
+        )
+        self.scene = ReplicationScene(self.plan, disk_type=disk_type)
+        self.world = self.scene.world
+        self.faults = Faults(self.scene)
+        self.admin = Administrator(self.scene)
+        self.asker = EndAsker(self.scene)
+        self.writers = [Writer(self.scene, each) for each in self.plan.writers]
+        self.readers: list[Reader | ConsumerReader] = [
+            Reader(self.scene, each) if each.is_plain else ConsumerReader(self.scene, each)
+            for each in self.plan.readers
+        ]
+        self.ending = Ending(self.scene, self.writers, self.readers)
+        self.traceback: str | None = None
+
+    def run(self, *, with_digest: bool = False) -> Verdict:
+        started_s = time.process_time()
+        try:
+            self._set_up()
+            self._safety_phase()
+            self._liveness_phase()
+        except NotReached as error:
+            self.scene.complain("liveness", "-", f"{error}: {self.ending.missing()}")
+        except Exception as error:
+            self.scene.complain("broke", "-", f"{type(error).__name__}: {error}")
+            self.traceback = traceback.format_exc()
+        return self._verdict(started_s, with_digest=with_digest)
+
+    # Phases.
+
+    def _set_up(self) -> None:
+        """The cluster forms, and its topics are there."""
+        watch_producer_ids(self.scene)
+        watch_positions(
+            self.scene, [each for each in self.readers if isinstance(each, ConsumerReader)]
+        )
+        self.scene.cluster.start_all()
+        self._until(self._can_create, READY_MS)
+        for topic in self.plan.topics:
+            self._create(topic)
+        for start in [each.start for each in self.writers] + [each.start for each in self.readers]:
+            start()
+        self.asker.start()
+
+    def _can_create(self) -> bool:
+        controller = self.scene.active_controller()
+        if controller is None:
+            return False
+        image = self.scene.cluster.node(controller).image
+        return len(image.alive_brokers()) == len(self.plan.brokers)
+
+    def _create(self, topic: TopicPlan) -> None:
+        done: list[bool] = []
+        self.admin.create(topic, done.append)
+        self._until(lambda: bool(done), READY_MS)
+        assert done[0], f"{topic.name} was not created"
+
+    def _safety_phase(self) -> None:
+        begun_us = self.world.now_us
+        self.faults.watch()
+        for step in self.steps:
+            self.world.at(begun_us + step.at_ms * 1_000, partial(self._strike, step))
+        self.world.run_for(self.plan.duration_ms)
+
+    def _strike(self, step: Step) -> None:
+        if self.scene.is_healed:
+            return
+        if self.faults.knows(step):
+            self.faults.strike(step)
+        else:
+            self.admin.act(step)
+
+    def _liveness_phase(self) -> None:
+        """All is well from now on: everything comes to rest, and every doubt is settled."""
+        scene = self.scene
+        scene.is_over = scene.is_healed = True
+        self.faults.heal_everything()
+        self._until(self.ending.is_reached, LIVENESS_MS)
+        self.world.run_for(self.plan.idle_ms)
+        for broker in self.plan.brokers:
+            self.admin.list_topics(broker)
+        self._until(lambda: self.admin.in_flight == 0, READY_MS)
+        scene.observation.check_all()
+        self.ending.write_down_logs()
+
+    def _until(self, condition: Callable[[], bool], within_ms: int) -> None:
+        """Looking again now and then is enough, and much cheaper."""
+        deadline_us = self.world.now_us + within_ms * 1_000
+        while not condition():
+            if self.world.now_us >= deadline_us:
+                raise NotReached(f"not within {within_ms} ms of virtual time")
+            self.world.run_for(LOOK_AGAIN_MS)
+
+    # The verdict.
+
+    def _verdict(self, started_s: float, *, with_digest: bool) -> Verdict:
+        scene = self.scene
+        scene.close_history()
+        found = [
+            *scene.anomalies,
+            *scene.court.anomalies,
+            *judge(scene.history, [*scene.court.excuses(), *self._retries()]),
+        ]
+        cpu_seconds = time.process_time() - started_s
+        anomalies = tuple(sorted(found, key=lambda anomaly: anomaly.at_us))
+        trace = self.world.trace
+        return Verdict(
+            seed=self.plan.seed,
+            anomalies=anomalies,
+            operations=scene.operations,
+            steps=self.world.steps,
+            events=trace.counts(),
+            digest=trace.digest() if with_digest else None,
+            newest_lines=tuple(trace.lines(newest=40)) if anomalies else (),
+            traceback=self.traceback,
+            elections=scene.court.elections,
+            cpu_seconds=cpu_seconds,
+            story=tuple(str(step) for step in self.steps),
+        )
+
+    def _retries(self) -> list[Excuse]:
+        return [
+            Retries(writer=plan.name)
+            for plan in self.plan.writers
+            if plan.retries and not plan.is_idempotent
+        ]

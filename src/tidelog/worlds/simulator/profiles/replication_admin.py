@@ -1,0 +1,219 @@
+"""An administrator of a replication run: creates and deletes, elects and changes settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.messages.api_03_metadata import MetadataResponse
+from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
+from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
+from tidelog.core.wire.messages.api_37_create_partitions import CreatePartitionsResponse
+from tidelog.judge.history import HeadDeleted, Outcome, TopicAsked, TopicsListed
+from tidelog.worlds.simulator import requests
+from tidelog.worlds.simulator.client import Outcome as Answer
+from tidelog.worlds.simulator.client import Trouble
+from tidelog.worlds.simulator.profiles.replication_asking import METADATA_VERSION, Asker
+from tidelog.worlds.simulator.profiles.replication_plan import TopicPlan
+from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+from tidelog.worlds.simulator.requests import TopicName
+from tidelog.worlds.simulator.steps import Step
+
+CREATE_VERSION = 7
+UNCERTAIN = frozenset(
+    {
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""After these nobody knows whether the controller did it: a broker that passes a wish on may have
+done so twice, and heard only the second answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What an administrator asked for, and what became of it."""
+
+    what: str
+    outcome: str
+
+
+class Administrator(Asker):
+    """Each method is one wish; nobody repeats it."""
+
+    def __init__(self, scene: ReplicationScene) -> None:
+        super().__init__(scene, "admin")
+        self._topic_ids: dict[str, bytes] = {}
+        self._partitions: dict[str, int] = {}
+        self._verbs: dict[str, Callable[[Step], None]] = {
+            "elect preferred": self._elect,
+            "elect uncleanly": self._elect,
+            "change minimum": self._set("min.insync.replicas"),
+            "allow unclean": self._set("unclean.leader.election.enable"),
+            "add partition": self._add_partition,
+            "create topic": self._create_extra,
+            "delete topic": self._delete_extra,
+            "delete records": self._delete_records,
+            "unregister": self._unregister,
+        }
+
+    def knows(self, step: Step) -> bool:
+        return step.verb in self._verbs
+
+    def act(self, step: Step) -> None:
+        self._verbs[step.verb](step)
+
+    def create(self, plan: TopicPlan, then: Callable[[bool], None] | None = None) -> None:
+        """Create a topic; `then` hears whether it is certainly there."""
+        invoked_us = self.scene.world.now_us
+        request = requests.create_topic(
+            plan.name,
+            partitions=plan.partitions,
+            replication_factor=plan.replication_factor,
+            configs=plan.configs,
+        )
+
+        def on_answer(answer: Answer) -> None:
+            outcome, topic_id = Outcome.UNKNOWN, None
+            if isinstance(answer, CreateTopicsResponse):
+                outcome = _outcome(answer.topics[0].error_code)
+                if outcome is Outcome.OK:
+                    topic_id = answer.topics[0].topic_id
+                    self._topic_ids[plan.name] = topic_id
+                    self._partitions[plan.name] = plan.partitions
+                    self.scene.add_topic(plan.name, plan.partitions)
+            self._asked(plan.name, True, outcome, topic_id, invoked_us)
+            if then is not None:
+                then(outcome is Outcome.OK)
+
+        self.ask(request, CREATE_VERSION, on_answer)
+
+    def list_topics(self, broker: int) -> None:
+        invoked_us = self.scene.world.now_us
+
+        def on_answer(answer: Answer) -> None:
+            if isinstance(answer, MetadataResponse):
+                topics = tuple((str(each.name), each.topic_id.hex()) for each in answer.topics)
+                self.scene.record(
+                    TopicsListed(
+                        at_us=self.scene.world.now_us, invoked_us=invoked_us, topics=topics
+                    )
+                )
+
+        self.ask(requests.list_topics(), METADATA_VERSION, on_answer, broker=broker)
+
+    # Wishes of the plan.
+
+    def _create_extra(self, step: Step) -> None:
+        brokers = len(self.scene.plan.brokers)
+        self.create(
+            TopicPlan(
+                name=step.who[0],
+                partitions=1,
+                replication_factor=min(2, brokers),
+                configs={"min.insync.replicas": "1"},
+            )
+        )
+
+    def _delete_extra(self, step: Step) -> None:
+        extras = [
+            name
+            for name in self._topic_ids
+            if name.startswith("extra") and name not in self.scene.deleted
+        ]
+        if not extras:
+            return
+        name, invoked_us = extras[0], self.scene.world.now_us
+        topic_id = self._topic_ids[name]
+        self.scene.forget_topic(name)
+
+        def on_answer(answer: Answer) -> None:
+            outcome = Outcome.UNKNOWN
+            if isinstance(answer, DeleteTopicsResponse):
+                outcome = _outcome(answer.responses[0].error_code)
+            self._asked(name, False, outcome, topic_id, invoked_us)
+
+        topic = TopicName(name, topic_id)
+        self.ask(requests.delete_topic(topic), requests.DELETE_BY_ID, on_answer)
+
+    def _add_partition(self, step: Step) -> None:
+        name = step.who[0]
+        count = self._partitions.get(name, 0) + 1
+        if count == 1:
+            return
+
+        def on_answer(answer: Answer) -> None:
+            if isinstance(answer, CreatePartitionsResponse):
+                outcome = _outcome(answer.results[0].error_code)
+                if outcome is Outcome.OK:
+                    self._partitions[name] = count
+                    self.scene.places.append(TopicPartition(name, count - 1))
+                self._did(step, outcome.value)
+
+        self.ask(requests.create_partitions(name, count), 3, on_answer)
+
+    def _elect(self, step: Step) -> None:
+        name = step.who[0]
+        indexes = list(range(self._partitions.get(name, 0)))
+        request = requests.elect_leaders(name, indexes, unclean=step.verb == "elect uncleanly")
+        self.ask(request, 2, lambda answer: self._did(step, _told(answer)))
+
+    def _delete_records(self, step: Step) -> None:
+        """Half of what is committed goes from the head of a partition."""
+        name, _, index = step.who[0].rpartition("-")
+        partition = self.scene.court.picture.partitions.get(step.who[0])
+        if partition is None or partition.leader is None:
+            return
+        offset = self.scene.court.picture.committed_log(step.who[0]).end_offset // 2
+        self.scene.record(
+            HeadDeleted(at_us=self.scene.world.now_us, partition=step.who[0], below_offset=offset),
+            count=0,
+        )
+        topic = TopicName(name, self._topic_ids.get(name, b""))
+        request = requests.delete_records(topic, int(index), offset)
+        self.ask(request, 2, lambda answer: self._did(step, _told(answer)), broker=partition.leader)
+
+    def _unregister(self, step: Step) -> None:
+        """As if it would never come back; it does, and registers anew."""
+        request = requests.unregister_broker(self.scene.node_of(step.who[0]))
+        self.ask(request, 0, lambda answer: self._did(step, _told(answer)))
+
+    def _set(self, key: str) -> Callable[[Step], None]:
+        def act(step: Step) -> None:
+            request = requests.set_topic_config(step.who[0], key, step.who[1])
+            self.ask(request, 1, lambda answer: self._did(step, _told(answer)))
+
+        return act
+
+    def _did(self, step: Step, outcome: str) -> None:
+        self.scene.world.trace.emit(self.name, Deed(str(step).strip(), outcome))
+
+    def _asked(
+        self, name: str, creation: bool, outcome: Outcome, topic_id: bytes | None, invoked_us: int
+    ) -> None:
+        self.scene.record(
+            TopicAsked(
+                at_us=self.scene.world.now_us,
+                invoked_us=invoked_us,
+                topic=name,
+                is_creation=creation,
+                outcome=outcome,
+                topic_id=topic_id.hex() if topic_id is not None else None,
+            )
+        )
+
+
+def _outcome(code: int) -> Outcome:
+    if code == ErrorCode.NONE:
+        return Outcome.OK
+    return Outcome.UNKNOWN if code in UNCERTAIN else Outcome.REFUSED
+
+
+def _told(answer: Answer) -> str:
+    return answer.reason if isinstance(answer, Trouble) else "answered"

@@ -1,0 +1,129 @@
+"""The end of a replication run: what a healed cluster must come to, and its final logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidelog.core.node.node import Node
+from tidelog.core.storage.log import Log
+from tidelog.judge.cluster.facts import METADATA
+from tidelog.judge.cluster.mirror import Mirror
+from tidelog.judge.history import FinalLog, Seen
+from tidelog.worlds.simulator.log_watch import LogWatch
+from tidelog.worlds.simulator.payloads import read_answer
+from tidelog.worlds.simulator.profiles.replication_consumers import ConsumerReader
+from tidelog.worlds.simulator.profiles.replication_readers import Reader
+from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+from tidelog.worlds.simulator.profiles.replication_writers import Writer
+
+
+class Ending:
+    """Liveness as a list of what is missing; an empty one is the end."""
+
+    def __init__(
+        self,
+        scene: ReplicationScene,
+        writers: Sequence[Writer],
+        readers: Sequence[Reader | ConsumerReader],
+    ) -> None:
+        self._scene = scene
+        self._writers = writers
+        self._readers = readers
+
+    def is_reached(self) -> bool:
+        return next(self._missing(), None) is None
+
+    def missing(self) -> str:
+        return "; ".join(self._missing()) or "nothing"
+
+    def write_down_logs(self) -> None:
+        """The whole log of every partition, as its leader has it."""
+        for partition in sorted(self._scene.court.picture.partitions):
+            leader = self._scene.leader_of(partition)
+            if leader is None:
+                continue
+            log = _log_of(self._scene.cluster.node(leader), partition)
+            if log is not None:
+                self._scene.record(
+                    FinalLog(
+                        at_us=self._scene.world.now_us,
+                        partition=partition,
+                        log_start_offset=log.log_start_offset,
+                        end_offset=log.log_end_offset,
+                        records=_records(log),
+                    )
+                )
+
+    def _missing(self) -> Iterator[str]:
+        scene = self._scene
+        for node_id, process in scene.cluster.processes.items():
+            if not process.is_up:
+                yield f"node {node_id} is down: {process.halt_reason}"
+        if scene.active_controller() is None:
+            yield "there is no active controller"
+        for broker_id, broker in sorted(scene.court.picture.brokers.items()):
+            if broker.is_fenced:
+                yield f"broker {broker_id} is fenced"
+        for partition in sorted(scene.court.picture.partitions):
+            yield from self._missing_of(partition)
+        yield from self._waiting()
+        for writer in self._writers:
+            if not writer.is_idle:
+                yield f"{writer.name} has {writer.producer.pending} records without an outcome"
+        for reader in self._readers:
+            yield from reader.missing()
+
+    def _missing_of(self, partition: str) -> Iterator[str]:
+        picture = self._scene.court.picture
+        known = picture.partitions[partition]
+        if known.leader is None:
+            yield f"{partition} is not led"
+            return
+        if known.isr != frozenset(known.replicas):
+            yield f"{partition} has only {sorted(known.isr)} of {known.replicas} in sync"
+        mirrors = picture.mirrors.get(partition, {})
+        leader = mirrors.get(known.leader)
+        if leader is None:
+            yield f"{partition} has no log on its leader"
+            return
+        for node_id in known.replicas:
+            replica = picture.replicas.get((partition, node_id))
+            mirror = mirrors.get(node_id)
+            if replica is None or mirror is None:
+                yield f"{partition} is not open on {node_id}"
+            elif _differ(mirror, leader):
+                yield f"{partition} on {node_id} ends at {mirror.end_offset}, not as the leader's"
+            elif replica.high_watermark != leader.end_offset:
+                yield f"{partition} on {node_id} has high watermark {replica.high_watermark}"
+
+    def _waiting(self) -> Iterator[str]:
+        """Parked produce requests; fetches may wait for ever."""
+        for node_id, node in self._scene.cluster.running.items():
+            for partition in node.partitions:
+                if len(partition.waiting):
+                    yield f"node {node_id}: writes to {partition.topic_partition} are parked"
+
+
+def _differ(one: Mirror, other: Mirror) -> bool:
+    """From where both begin: a deleted head may be back on a replica that was not synced."""
+    start_offset = max(one.start_offset, other.start_offset)
+    tails = [
+        [batch for batch in mirror.batches.values() if batch.end_offset > start_offset]
+        for mirror in (one, other)
+    ]
+    return one.end_offset != other.end_offset or tails[0] != tails[1]
+
+
+def _log_of(node: Node, partition: str) -> Log | None:
+    for known in node.partitions:
+        if str(known.topic_partition) == partition != METADATA:
+            return known.log
+    return None
+
+
+def _records(log: Log) -> tuple[Seen, ...]:
+    """Everything, with checksums looked at."""
+    start_offset = log.log_start_offset
+    seen, corrupt_offset = read_answer(LogWatch(log).new_bytes(), next_offset=start_offset)
+    assert corrupt_offset is None, f"corrupt at {corrupt_offset}"
+    return tuple(record for record in seen if record.offset >= start_offset)

@@ -1,0 +1,120 @@
+"""The scene of a replication run: a cluster, the clients' history, and who watches both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from tidelog.core.model.ids import PartitionIndex, TopicPartition
+from tidelog.judge.history import Anomaly, Operation, Outcome, Wrote
+from tidelog.worlds.simulator.cluster import SimCluster, host_of
+from tidelog.worlds.simulator.disk import SimDisk
+from tidelog.worlds.simulator.network import Conditions, Network
+from tidelog.worlds.simulator.observation import Observation
+from tidelog.worlds.simulator.platter import Platter
+from tidelog.worlds.simulator.profiles.replication_plan import ReplicationPlan
+from tidelog.worlds.simulator.world import World
+
+CHECK_EVERY_TICKS = 20
+
+
+class ReplicationScene:
+    """Everything that actors, faults and judges share."""
+
+    def __init__(self, plan: ReplicationPlan, *, disk_type: type[SimDisk]) -> None:
+        self.plan = plan
+        self.world = World(seed=plan.seed)
+        self.network = Network(self.world, conditions=Conditions())
+        self.cluster = SimCluster(
+            self.world,
+            self.network,
+            nodes=plan.nodes,
+            settings=plan.settings,
+            disk_type=disk_type,
+            sync_us_max=plan.sync_us_max,
+            check_every=CHECK_EVERY_TICKS,
+        )
+        for process in self.cluster.processes.values():
+            random = self.world.random_for(f"{process.name}/platter")
+            process.platter = Platter(random, page_bytes=plan.page_bytes)
+        self.observation = Observation(self.cluster)
+        self.court = self.observation.court
+        self.history: list[Operation] = []
+        self.anomalies: list[Anomaly] = []
+        self.places: list[TopicPartition] = []
+        """Partitions that clients may use: created, and not about to be deleted."""
+        self.deleted: set[str] = set()
+        """Topics whose deletion was asked for."""
+        self.is_over = False
+        """Nobody begins anything new."""
+        self.is_healed = False
+        """The faults are over."""
+        self.operations = 0
+        self._open: dict[str, Wrote] = {}
+        self._payloads = 0
+
+    # Places.
+
+    def add_topic(self, name: str, partitions: int) -> None:
+        self.places += [TopicPartition(name, PartitionIndex(index)) for index in range(partitions)]
+
+    def forget_topic(self, name: str) -> None:
+        self.deleted.add(name)
+        self.places = [place for place in self.places if place.topic != name]
+
+    def leader_of(self, partition: str) -> int | None:
+        """As the newest metadata says."""
+        known = self.court.picture.partitions.get(partition)
+        return known.leader if known is not None else None
+
+    def log_start(self, partition: str) -> int:
+        """Where a reader that lost its place may begin again."""
+        leader = self.leader_of(partition)
+        return 0 if leader is None else self.court.picture.mirror(partition, leader).start_offset
+
+    def active_controller(self) -> int | None:
+        """The quorum leader of the newest epoch, of those that run."""
+        leaders = [
+            (node.quorum.quorum_epoch, node_id)
+            for node_id, node in self.cluster.running.items()
+            if node.quorum.is_leader
+        ]
+        return max(leaders)[1] if leaders else None
+
+    def node_of(self, host: str) -> int:
+        return next(node_id for node_id in self.cluster.node_ids if host_of(node_id) == host)
+
+    # The history.
+
+    def new_payload(self, who: str) -> str:
+        self._payloads += 1
+        return f"{who}.{self._payloads}"
+
+    def begin_write(self, write: Wrote) -> None:
+        """Until it is told otherwise, its fate is unknown."""
+        assert write.outcome is Outcome.UNKNOWN
+        self._open[write.payloads[0]] = write
+
+    def begun_write(self, payload: str) -> Wrote:
+        return self._open[payload]
+
+    def record(self, operation: Operation, *, count: int = 1) -> None:
+        """Write an operation down; `count` says how many answers to clients are in it."""
+        if isinstance(operation, Wrote):
+            self._open.pop(operation.payloads[0], None)
+        self.history.append(operation)
+        self.world.trace.emit("history", operation)
+        self.operations += count
+
+    def close_history(self) -> None:
+        for write in list(self._open.values()):
+            self.record(write)
+
+    def complain(self, check: str, partition: str, evidence: str) -> None:
+        """Something that no history is needed to condemn."""
+        self.anomalies.append(
+            Anomaly(check=check, at_us=self.world.now_us, partition=partition, evidence=evidence)
+        )
+
+    def later(self, random: Random, low_ms: int, high_ms: int, act: Callable[[], None]) -> None:
+        self.world.after(random.randint(low_ms * 1_000, high_ms * 1_000), act)

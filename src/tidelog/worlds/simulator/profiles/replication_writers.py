@@ -1,0 +1,137 @@
+"""Writers of a replication run: the client room's producers, and what each was told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from tidelog.client.client import Client
+from tidelog.client.events import ProducerIdentified
+from tidelog.client.producer.config import producer_config
+from tidelog.client.producer.outcome import Ok, Refused, Ticket
+from tidelog.client.producer.producer import Producer
+from tidelog.core.model.ids import TopicPartition
+from tidelog.judge.history import Acks, Outcome, ProducerIdGiven, Wrote
+from tidelog.worlds.simulator.client_host import ClientHost
+from tidelog.worlds.simulator.payloads import to_value
+from tidelog.worlds.simulator.process import WALL_START_MS
+from tidelog.worlds.simulator.profiles.replication_plan import WriterPlan
+from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+
+PENDING_MAX = 40
+IMPATIENT = {
+    "request.timeout.ms": "700",
+    "retry.backoff.ms": "20",
+    "retry.backoff.max.ms": "200",
+    "reconnect.backoff.ms": "20",
+    "reconnect.backoff.max.ms": "200",
+    "socket.connection.setup.timeout.ms": "500",
+    "socket.connection.setup.timeout.max.ms": "1000",
+    "metadata.max.age.ms": "2000",
+}
+"""Clients that give up as soon as short runs need it."""
+
+
+class Writer:
+    """Sends records to any partition, a few at a time, until the scene is over."""
+
+    def __init__(self, scene: ReplicationScene, plan: WriterPlan) -> None:
+        self.scene = scene
+        self.plan = plan
+        self.name = plan.name
+        self.random = scene.world.random_for(plan.name)
+        self.host = ClientHost(world=scene.world, network=scene.network, name=plan.name)
+        settings = {
+            **IMPATIENT,
+            "bootstrap.servers": scene.cluster.bootstrap_servers,
+            "acks": plan.acks.value,
+            "enable.idempotence": "true" if plan.is_idempotent else "false",
+            "linger.ms": self.random.choice(("0", "5", "20")),
+            "batch.size": self.random.choice(("200", "2000")),
+            "delivery.timeout.ms": self.random.choice(("1500", "4000")),
+            "max.block.ms": "1500",
+            "compression.type": self.random.choice(("none", "none", "gzip", "lz4")),
+        }
+        if not plan.retries:
+            settings["retries"] = "0"
+        config = producer_config(settings)
+        client = Client(self.host, config.client, random=self.host.random, trace=self.host.trace)
+        self.host.run(client)
+        self.producer = Producer(client, config)
+        self._orders: dict[TopicPartition, int] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        return self.producer.pending == 0
+
+    def start(self) -> None:
+        interval_ms = self.plan.interval_ms
+        self.scene.later(self.random, 0, 2 * interval_ms, self._go_on)
+
+    def _go_on(self) -> None:
+        if self.scene.is_over:
+            return
+        if self.producer.pending < PENDING_MAX and self.scene.places:
+            self.host.do(self._write)
+        self.start()
+
+    def _write(self, now_ms: int) -> None:
+        random = self.random
+        places = self.scene.places
+        if not places:
+            return
+        place = places[random.randrange(len(places))]
+        for _ in range(random.randint(1, self.plan.records_max)):
+            payload = self.scene.new_payload(self.name)
+            order = self._orders[place] = self._orders.get(place, 0) + 1
+            self.scene.begin_write(
+                Wrote(
+                    at_us=self.scene.world.now_us,
+                    invoked_us=self.scene.world.now_us,
+                    partition=str(place),
+                    payloads=(payload,),
+                    outcome=Outcome.UNKNOWN,
+                    writer=self.name,
+                    acks=self.plan.acks,
+                    order=order if self.plan.is_idempotent else None,
+                )
+            )
+            self.producer.send(
+                place.topic,
+                to_value(payload, 20 if order % 7 else 300),
+                partition=place.index,
+                timestamp_ms=WALL_START_MS + now_ms,
+                now_ms=now_ms,
+                then=partial(self._told, payload),
+            )
+
+    def _told(self, payload: str, ticket: Ticket, now_ms: int) -> None:
+        outcome = ticket.outcome
+        begun = self.scene.begun_write(payload)
+        at_us = self.scene.world.now_us
+        if isinstance(outcome, Ok):
+            if self.plan.acks is Acks.NONE:
+                self.scene.record(replace(begun, at_us=at_us))
+                return
+            done = replace(begun, at_us=at_us, outcome=Outcome.OK, base_offset=outcome.offset)
+            self.scene.record(done)
+            return
+        assert outcome is not None
+        told = Outcome.REFUSED if isinstance(outcome, Refused) else Outcome.UNKNOWN
+        self.scene.record(replace(begun, at_us=at_us, outcome=told, error=outcome.error))
+
+
+def watch_producer_ids(scene: ReplicationScene) -> None:
+    """No id may be given twice, whoever gave it."""
+
+    def on_identified(source: str, event: object) -> None:
+        assert isinstance(event, ProducerIdentified)
+        scene.record(
+            ProducerIdGiven(
+                at_us=scene.world.now_us,
+                producer_id=event.producer_id,
+                producer_epoch=event.producer_epoch,
+            )
+        )
+
+    scene.world.trace.watchers[ProducerIdentified] = on_identified

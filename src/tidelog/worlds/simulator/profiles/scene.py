@@ -1,0 +1,216 @@
+"""The scene of a storage run: one broker, its topics as clients know them, and the history.
+
+Actors (writers, readers, an administrator) ask and write down what they were told. Whoever hurts
+the broker writes down the excuse: `Keeper` watches every end of the broker's life for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.node import Node
+from tidelog.core.replication.partition import Partition
+from tidelog.judge.history import Anomaly, Damaged, Operation, Outcome, Unplugged, Wrote
+from tidelog.worlds.simulator.client import WireClient
+from tidelog.worlds.simulator.network import Conditions, Network
+from tidelog.worlds.simulator.process import Process
+from tidelog.worlds.simulator.requests import TopicName
+from tidelog.worlds.simulator.world import World
+
+BROKER = "broker-1"
+
+
+@dataclass(slots=True, eq=False)
+class TopicLife:
+    """One topic from its creation to its deletion; a namesake is another one."""
+
+    name: TopicName
+    partitions: int
+    by_id_only: bool
+    """The name is used again in this run, so only its id says which life is meant."""
+    retention: bool
+    is_deleted: bool = False
+    ends: dict[int, int] = field(default_factory=dict)
+    """Where each partition is thought to end: for choosing offsets, never for judging."""
+
+    def key(self, index: int) -> str:
+        return f"{self.name.name}.{self.name.topic_id.hex()[:8]}-{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A partition of a topic's life."""
+
+    topic: TopicLife
+    index: int
+
+    @property
+    def key(self) -> str:
+        return self.topic.key(self.index)
+
+
+class Actor(Protocol):
+    """Somebody who works on the scene until it is over."""
+
+    name: str
+    client: WireClient
+
+    def start(self) -> None: ...
+
+
+class Scene:
+    """Everything that the actors share."""
+
+    def __init__(self, world: World, process: Process, network: Network, *, fsync: str) -> None:
+        self.world = world
+        self.process = process
+        self.network = network
+        self.fsync = fsync
+        self.topics: list[TopicLife] = []
+        self.history: list[Operation] = []
+        self.anomalies: list[Anomaly] = []
+        self.is_over = False
+        self.damages: dict[str, list[tuple[int, int]]] = {}
+        self.operations = 0
+        self.unfinished: dict[tuple[str, ...], Wrote] = {}
+        """Writes whose fate nobody has written down yet, by their payloads."""
+        self._payloads = 0
+
+    def client(self, name: str) -> WireClient:
+        return WireClient(world=self.world, network=self.network, name=name, server=BROKER)
+
+    def live_topics(self) -> list[TopicLife]:
+        return [topic for topic in self.topics if not topic.is_deleted]
+
+    def any_place(self, random: Random) -> Place | None:
+        topics = self.live_topics()
+        if not topics:
+            return None
+        topic = random.choice(topics)
+        return Place(topic, random.randrange(topic.partitions))
+
+    def new_payload(self, who: str) -> str:
+        self._payloads += 1
+        return f"{who}.{self._payloads}"
+
+    def begin_write(self, place: Place, payloads: tuple[str, ...]) -> None:
+        now_us = self.world.now_us
+        self.unfinished[payloads] = Wrote(
+            at_us=now_us,
+            invoked_us=now_us,
+            partition=place.key,
+            payloads=payloads,
+            outcome=Outcome.UNKNOWN,
+        )
+
+    def record(self, operation: Operation) -> None:
+        if isinstance(operation, Wrote):
+            self.unfinished.pop(operation.payloads, None)
+        self.history.append(operation)
+        self.world.trace.emit("history", operation)
+        self.operations += 1
+
+    def close_history(self) -> None:
+        """Whatever is still under way has an unknown fate."""
+        for write in list(self.unfinished.values()):
+            self.record(write)
+
+    def complain(self, check: str, place: str, evidence: str) -> None:
+        """Something that no history is needed to condemn."""
+        self.anomalies.append(
+            Anomaly(check=check, at_us=self.world.now_us, partition=place, evidence=evidence)
+        )
+
+    def was_excused(self, key: str, since_us: int) -> bool:
+        """Whether records of this partition may have been lost since then."""
+        return any(
+            isinstance(operation, Unplugged | Damaged)
+            and operation.partition == key
+            and operation.at_us >= since_us
+            for operation in self.history
+        )
+
+    def later(self, random: Random, low_ms: int, high_ms: int, act: Callable[[], None]) -> None:
+        self.world.after(random.randint(low_ms * 1_000, high_ms * 1_000), act)
+
+
+class Keeper:
+    """Writes down the excuses: what may be missing after the broker's life has ended so."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._floors: dict[str, int] = {}
+        self._dropped_pages = 0
+        scene.process.on_ending = self.on_ending
+
+    def on_ending(self, how: str) -> None:
+        self._note_floors()
+        platter = self._scene.process.platter
+        if platter.dropped_pages > self._dropped_pages:
+            self._dropped_pages = platter.dropped_pages
+            self.unplug("pages dropped by a failed sync")
+        if how == "power lost":
+            self.unplug(how)
+        if how != "stopped":
+            self._repeat_damages()
+
+    def unplug(self, because: str) -> None:
+        """Whatever the broker had not called safe may be gone, in every partition."""
+        for topic in self._scene.topics:
+            for index in range(topic.partitions):
+                key = topic.key(index)
+                self._scene.record(
+                    Unplugged(
+                        at_us=self._scene.world.now_us,
+                        partition=key,
+                        floor_offset=self._floors.get(key, 0),
+                        because=because,
+                    )
+                )
+
+    def damage(self, place: Place, start_offset: int, end_offset: int) -> None:
+        self._scene.damages.setdefault(place.key, []).append((start_offset, end_offset))
+        self._write_down_damage(place.key, start_offset, end_offset)
+
+    def _repeat_damages(self) -> None:
+        for key in sorted(self._scene.damages):
+            for start_offset, end_offset in self._scene.damages[key]:
+                self._write_down_damage(key, start_offset, end_offset)
+
+    def _write_down_damage(self, key: str, start_offset: int, end_offset: int) -> None:
+        self._scene.record(
+            Damaged(
+                at_us=self._scene.world.now_us,
+                partition=key,
+                start_offset=start_offset,
+                end_offset=end_offset,
+            )
+        )
+
+    def _note_floors(self) -> None:
+        for topic in self._scene.live_topics():
+            for index in range(topic.partitions):
+                partition = find_partition(self._scene.process, topic, index)
+                if partition is not None:
+                    self._floors[topic.key(index)] = partition.log.synced_end_offset
+
+
+def find_partition(process: Process, topic: TopicLife, index: int) -> Partition | None:
+    """The broker's own object: for reading its claims, never for changing it."""
+    node = process.life.node if process.life is not None else None
+    return node.partition_by_id(topic.name.topic_id, index) if isinstance(node, Node) else None
+
+
+DELETED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""What a client may hear about a topic that is gone."""
+GOOD = Conditions()

@@ -1,0 +1,152 @@
+"""What a campaign tells people: how fast it goes, what failed, and which events never fired."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tidelog.judge.history import Anomaly
+from tidelog.worlds.simulator.coverage import catalogue
+from tidelog.worlds.simulator.steps import Chosen, to_text
+from tidelog.worlds.simulator.verdict import Verdict
+
+ANOMALIES_TOLD = 10
+RARE = 10
+"""An event that fired less often than this proves little."""
+
+
+class Progress:
+    """A line that says how fast it goes and how much of the trace's catalogue has fired."""
+
+    def __init__(self, *, total: int, profile: str) -> None:
+        self.done = 0
+        self.events: Counter[str] = Counter()
+        self._total = total
+        self._operations = 0
+        self._elections = 0
+        self._cpu_seconds = 0.0
+        self._started_s = time.monotonic()
+        self._told_s = 0.0
+        self._catalogue = catalogue(profile)
+        self._is_terminal = sys.stderr.isatty()
+
+    def add(self, verdict: Verdict) -> None:
+        self.done += 1
+        self.events.update(verdict.events)
+        self._operations += verdict.operations
+        self._elections += verdict.elections
+        self._cpu_seconds += verdict.cpu_seconds
+        now_s = time.monotonic()
+        if now_s - self._told_s >= (0.2 if self._is_terminal else 10.0):
+            self._told_s = now_s
+            self._tell()
+
+    def end_line(self) -> None:
+        if self._is_terminal:
+            sys.stderr.write("\n")
+
+    def finish(self, *, with_counts: bool) -> None:
+        self._tell()
+        self.end_line()
+        counts = {name: self.events[name] for name in sorted(self._catalogue)}
+        if with_counts:
+            for name, count in counts.items():
+                print(f"{count:10} {name}")
+        missing = [name for name, count in counts.items() if count == 0]
+        if missing:
+            print(f"never fired: {', '.join(missing)}")
+        rare = [f"{name} ({count})" for name, count in counts.items() if 0 < count < RARE]
+        if rare and self.done >= RARE:
+            print(f"fired less than {RARE} times: {', '.join(rare)}")
+        print(self._pace())
+
+    def _pace(self) -> str:
+        """Per second of CPU: the machine may be busy with other things."""
+        seconds = self._cpu_seconds or time.monotonic() - self._started_s
+        seconds = max(seconds, 0.001)
+        told = f"{self._operations / seconds:,.0f} checked operations per CPU-second"
+        if self._elections:
+            told += f", {self._elections / seconds:.1f} elections per CPU-second"
+        return f"{told}, {seconds / max(self.done, 1):.2f} CPU-seconds per seed"
+
+    def _tell(self) -> None:
+        seconds = max(time.monotonic() - self._started_s, 0.001)
+        fired = sum(1 for name in self._catalogue if self.events[name])
+        sys.stderr.write(
+            f"{self.done}/{self._total} seeds, {self.done / seconds:.1f} seeds/s, "
+            f"{self._operations / seconds:,.0f} operations/s, "
+            f"{fired}/{len(self._catalogue)} kinds of events"
+            + ("   \r" if self._is_terminal else "\n")
+        )
+        sys.stderr.flush()
+
+
+def pace_of(verdict: Verdict) -> str:
+    """One seed in one line."""
+    told = f"seed {verdict.seed}: {verdict.steps} steps, {verdict.operations:,} operations"
+    seconds = verdict.cpu_seconds
+    if not seconds:
+        return told
+    return (
+        f"{told} ({verdict.operations / seconds:,.0f} per CPU-second), "
+        f"{verdict.elections} elections ({verdict.elections / seconds:.1f} per CPU-second), "
+        f"{seconds:.2f} CPU-seconds"
+    )
+
+
+def report(profile: str, verdict: Verdict, mutant: str | None) -> None:
+    """A failing seed, with all that is needed to see it again."""
+    print(f"seed {verdict.seed} failed at commit {commit()}")
+    for line in verdict.newest_lines:
+        print(f"  {line}")
+    if verdict.traceback is not None:
+        print(verdict.traceback)
+    tell_anomalies(verdict.anomalies)
+    print(f"  again: {command(profile, verdict.seed, mutant)}")
+
+
+def tell_story(
+    profile: str, verdict: Verdict, chosen: Sequence[Chosen], mutant: str | None, *, tries: int
+) -> None:
+    """The few steps with which the seed still fails."""
+    print(f"  the story of seed {verdict.seed}, after {tries} tries with fewer steps:")
+    for line in verdict.story or ("(nothing happens at all)",):
+        print(f"    {line}")
+    anomaly = verdict.anomalies[0]
+    print(f"    {anomaly.at_us / 1_000:6.0f} ms  {anomaly.check.upper()} in {anomaly.partition}")
+    print(f"  again: {command(profile, verdict.seed, mutant, chosen)}")
+
+
+def command(
+    profile: str, seed: int, mutant: str | None, chosen: Sequence[Chosen] | None = None
+) -> str:
+    only = "" if chosen is None else f" --only {to_text(chosen)}"
+    planted = "" if mutant is None else f" --mutant {mutant}"
+    return f"./dev sim --profile {profile} --replay {seed}{only}{planted}"
+
+
+def tell_anomalies(anomalies: Iterable[Anomaly]) -> None:
+    for anomaly in list(anomalies)[:ANOMALIES_TOLD]:
+        print(
+            f"  {anomaly.check.upper()} at {anomaly.at_us / 1_000:.3f} ms in {anomaly.partition}: "
+            f"{anomaly.evidence}"
+        )
+
+
+def commit() -> str:
+    """The commit of the source; a dirty tree says so."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

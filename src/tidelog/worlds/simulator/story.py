@@ -1,0 +1,218 @@
+"""A stage for stories: one broker, one client, and words for what happens to them.
+
+Every call that asks the broker runs the world until the answer is there; nothing here knows more
+than a client does, except where it looks at the platter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_01_fetch import PartitionData
+from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
+from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
+from tidelog.core.wire.messages.api_21_delete_records import DeleteRecordsResponse
+from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
+from tidelog.core.wire.messages.api_61_describe_producers import (
+    DescribeProducersResponse,
+    ProducerState,
+)
+from tidelog.core.wire.records import NewRecord, build
+from tidelog.core.wire.schema import Message
+from tidelog.judge.history import Seen
+from tidelog.worlds.simulator import requests
+from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
+from tidelog.worlds.simulator.network import Network
+from tidelog.worlds.simulator.payloads import read_answer, to_value
+from tidelog.worlds.simulator.process import Process
+from tidelog.worlds.simulator.profiles.storage import broker_settings, node_factory
+from tidelog.worlds.simulator.requests import TopicName
+from tidelog.worlds.simulator.world import World
+
+BROKER = "broker-1"
+CLIENT = "client"
+INT32_VALUES = 2**31
+
+
+class Producer(NamedTuple):
+    """A producer's identity."""
+
+    id: int
+    producer_epoch: int
+
+
+class Told(NamedTuple):
+    """The answer to a produce request."""
+
+    error: ErrorCode
+    base_offset: int
+
+
+class Scroll(NamedTuple):
+    """What a reader got: records, and where a checksum was wrong."""
+
+    records: tuple[Seen, ...]
+    corrupt_offset: int | None
+
+    @property
+    def payloads(self) -> list[str]:
+        return [record.payload for record in self.records]
+
+    @property
+    def offsets(self) -> list[int]:
+        return [record.offset for record in self.records]
+
+
+class Stage:
+    """One broker that runs from the beginning."""
+
+    def __init__(self, *, seed: int = 1, fsync: str = "none", **settings: str) -> None:
+        self.world = World(seed=seed)
+        self.network = Network(self.world)
+        self.broker = Process(
+            world=self.world,
+            network=self.network,
+            name=BROKER,
+            make_node=node_factory(broker_settings(fsync, **settings)),
+        )
+        self.client = WireClient(world=self.world, network=self.network, name=CLIENT, server=BROKER)
+        self.broker.start()
+
+    # Asking.
+
+    def ask(self, request: Message, version: int) -> Outcome:
+        """Send and wait for the outcome, whatever it is."""
+        outcomes: list[Outcome] = []
+        self.client.call(request, version, outcomes.append)
+        self.world.run_until(lambda: bool(outcomes), within_ms=60_000)
+        return outcomes[0]
+
+    def answer(self, request: Message, version: int) -> Message:
+        outcome = self.ask(request, version)
+        assert not isinstance(outcome, Trouble), outcome
+        return outcome
+
+    def create_topic(self, name: str, *, partitions: int = 1, **configs: str) -> TopicName:
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        answer = self.answer(requests.create_topic(name, partitions=partitions, configs=named), 7)
+        assert isinstance(answer, CreateTopicsResponse)
+        assert answer.topics[0].error_code == ErrorCode.NONE, answer.topics[0]
+        return TopicName(name, answer.topics[0].topic_id)
+
+    def delete_topic(self, topic: TopicName) -> None:
+        answer = self.answer(requests.delete_topic(topic), requests.DELETE_BY_ID)
+        assert isinstance(answer, DeleteTopicsResponse)
+        assert answer.responses[0].error_code == ErrorCode.NONE
+
+    def new_producer(self) -> Producer:
+        answer = self.answer(requests.init_producer(), 4)
+        assert isinstance(answer, InitProducerIdResponse)
+        assert answer.error_code == ErrorCode.NONE
+        return Producer(answer.producer_id, answer.producer_epoch)
+
+    def batch(
+        self,
+        *payloads: str,
+        producer: Producer | None = None,
+        sequence: int = -1,
+        size_bytes: int = 0,
+    ) -> bytes:
+        return bytes(
+            build(
+                [
+                    NewRecord(value=to_value(payload, size_bytes), timestamp_ms=self.wall_ms())
+                    for payload in payloads
+                ],
+                producer_id=producer.id if producer else -1,
+                producer_epoch=producer.producer_epoch if producer else -1,
+                base_sequence=sequence,
+            )
+        )
+
+    def produce(
+        self,
+        topic: TopicName,
+        *payloads: str,
+        index: int = 0,
+        acks: int = -1,
+        producer: Producer | None = None,
+        sequence: int = -1,
+        size_bytes: int = 0,
+    ) -> Told:
+        """Write one batch and be told its fate; the connection must hold."""
+        batch = self.batch(*payloads, producer=producer, sequence=sequence, size_bytes=size_bytes)
+        answer = self.answer(requests.produce(topic, index, batch, acks=acks), 11)
+        told = requests.produce_answer(answer)
+        return Told(ErrorCode(told.error_code), told.base_offset)
+
+    def fetch(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> PartitionData:
+        return requests.fetch_answer(self.answer(requests.fetch(topic, index, offset), 13))
+
+    def read(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> Scroll:
+        """Everything from an offset to the end, or to the first wrong checksum."""
+        records: list[Seen] = []
+        while True:
+            told = self.fetch(topic, index=index, offset=offset)
+            assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
+            seen, corrupt_offset = read_answer(told.records, next_offset=offset)
+            records.extend(record for record in seen if record.offset >= offset)
+            if corrupt_offset is not None or not seen:
+                return Scroll(tuple(records), corrupt_offset)
+            offset = seen[-1].offset + 1
+
+    def end_offset(self, topic: TopicName, *, index: int = 0) -> int:
+        answer = self.answer(requests.list_offset(topic, index, requests.LATEST), 5)
+        return requests.list_offset_answer(answer).offset
+
+    def delete_records(self, topic: TopicName, before_offset: int, *, index: int = 0) -> None:
+        answer = self.answer(requests.delete_records(topic, index, before_offset), 2)
+        assert isinstance(answer, DeleteRecordsResponse)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+    def producers(self, topic: TopicName, *, index: int = 0) -> list[ProducerState]:
+        answer = self.answer(requests.describe_producers(topic, [index]), 0)
+        assert isinstance(answer, DescribeProducersResponse)
+        return answer.topics[0].partitions[0].active_producers
+
+    # Happenings.
+
+    def restart(self) -> None:
+        """Whatever state it is in: it runs again afterwards, over what its platter holds."""
+        self.broker.kill()
+        self.broker.platter.heal()
+        self.start()
+
+    def restart_cleanly(self) -> None:
+        self.broker.stop()
+        self.start()
+
+    def lose_power_and_restart(self) -> None:
+        self.broker.lose_power()
+        self.start()
+
+    def start(self) -> None:
+        """Give it a moment: what it found must be durable before anybody may read it."""
+        self.client.disconnect()
+        self.broker.start()
+        self.world.run_for(100)
+
+    def run_until(self, condition: Callable[[], bool], *, within_ms: int) -> None:
+        self.world.run_until(condition, within_ms=within_ms)
+
+    def wall_ms(self) -> int:
+        return self.broker.wall_ms(self.world.now_ms)
+
+    def segments(self, topic: TopicName, *, index: int = 0) -> list[str]:
+        """Paths of the segment files on the platter, oldest first."""
+        directory = f"/{topic.name}-{index}/"
+        return [
+            path
+            for path, _ in self.broker.platter.files()
+            if directory in f"/{path}" and path.endswith(".log")
+        ]
+
+    def events(self, kind: type[object]) -> list[object]:
+        """What the broker told its trace, of one kind."""
+        return [entry.event for entry in self.world.trace.entries if isinstance(entry.event, kind)]

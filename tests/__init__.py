@@ -1,0 +1,1 @@
+"""Every kind of test has its own room; `tests` is a package so that rooms can share harnesses."""

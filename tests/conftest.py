@@ -1,0 +1,54 @@
+"""What every test run shares: the `--all` switch, the Java gate, and repeatable properties."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.seeds.fresh import first_fresh_seed
+
+# Deadlines would time the machine, not the code. Properties draw the same examples in every run,
+# so that a red run is red again; `--hypothesis-seed=N` with `derandomize` off explores further.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("all", settings.get_profile("default"), max_examples=500)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="also run the tests marked `long`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("all" if config.getoption("--all") else "default")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"fresh seeds begin at {first_fresh_seed()} (TIDELOG_FIRST_SEED=N: begin there)"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long campaigns out unless asked for; keep everything of Java on one worker."""
+    for item in items:
+        if item.get_closest_marker("java") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("java"))
+    if config.getoption("--all") or "long" in config.getoption("markexpr"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test marked `java` says why it cannot run instead of failing."""
+    if item.get_closest_marker("java"):
+        from tests.kafka.class_path import unavailable_reason
+
+        reason = unavailable_reason()
+        if reason is not None:
+            pytest.skip(f"Apache Kafka cannot run here: {reason}")

@@ -1,0 +1,106 @@
+"""What a conversation needs of a broker, and the form of it that any real process has: sockets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+SILENCE_S = 20.0
+"""So long nothing comes: then nothing will. Longer than every wait that a case asks for."""
+DAY_MS = 86_400_000
+
+
+class Silence(Exception):
+    """The broker neither answers nor closes the connection."""
+
+
+class Connection(Protocol):
+    """One client connection."""
+
+    def send(self, data: bytes) -> None:
+        """Bytes as they are: the caller makes frames, or something worse."""
+
+    def receive(self, patience_s: float = SILENCE_S) -> bytes | None:
+        """The next answer without its size; None when the broker closed the connection.
+
+        Raises Silence when neither happens.
+        """
+
+    def close(self) -> None: ...
+
+
+class Broker(Protocol):
+    """Something that speaks Kafka's protocol."""
+
+    host: str
+    port_names: Mapping[int, str]
+    """Placeholders for its ports, which are others in every run."""
+    is_eventual: bool
+    """Whether what one request changed may take a moment to be seen by the next one."""
+
+    def connect(self) -> Connection: ...
+
+    def clock_ms(self) -> int:
+        """The broker's wall clock, roughly."""
+
+    def pause(self, duration_ms: int) -> None:
+        """Let its time pass."""
+
+
+class SocketConnection:
+    """A TCP connection."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=SILENCE_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = self._socket.makefile("rb")
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it was closed meanwhile: `receive` will say so
+
+    def receive(self, patience_s: float = SILENCE_S) -> bytes | None:
+        self._socket.settimeout(patience_s)
+        try:
+            prefix = self._reader.read(4)
+            if len(prefix) < 4:
+                return None
+            (size,) = struct.unpack(">i", prefix)
+            answer = self._reader.read(size)
+        except ConnectionResetError:
+            return None
+        except TimeoutError:
+            raise Silence(f"nothing within {patience_s:.0f} s") from None
+        return answer if len(answer) == size else None
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()
+
+
+class SocketBroker:
+    """A broker process at an address: Apache Kafka, or Tidelog as it ships."""
+
+    is_eventual = True
+
+    def __init__(
+        self, host: str, port: int, *, port_names: Mapping[int, str] | None = None
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.port_names = {port: "<port>"} if port_names is None else port_names
+
+    def connect(self) -> Connection:
+        return SocketConnection(self.host, self.port)
+
+    def clock_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def pause(self, duration_ms: int) -> None:
+        threading.Event().wait(duration_ms / 1000)  # a process of its own: only waiting helps

@@ -1,0 +1,80 @@
+"""Live brokers for the oracle, Apache Kafka and Tidelog, and a pass over all cases with one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.golden.broker import Broker, SocketBroker
+from tests.golden.cases import Case
+from tests.golden.recordings import Steps, run
+from tests.golden.talk import Talk
+from tests.kafka import KafkaBroker
+from tests.process.broker import BrokerProcess
+
+LINE_EVERY = 200
+
+KAFKA_SETTINGS: dict[str, str | None] = {
+    # Records in cases are old: the first look for expired segments must come after the last case.
+    "log.initial.task.delay.ms": "86400000",
+    # No case has groups or transactions: their settings stay at Kafka's defaults.
+    "group.initial.rebalance.delay.ms": None,
+    "offsets.topic.replication.factor": None,
+    "transaction.state.log.min.isr": None,
+    "transaction.state.log.replication.factor": None,
+}
+
+
+@contextmanager
+def apache_kafka() -> Iterator[Broker]:
+    """A fresh Apache Kafka with default settings."""
+    with KafkaBroker(settings=KAFKA_SETTINGS, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
+        ports = {kafka.port: "<port>", kafka.node.controller_port: "<port>"}
+        broker = SocketBroker(kafka.host, kafka.port, port_names=ports)
+        _wait_for_producer_ids(broker)
+        yield broker
+
+
+@contextmanager
+def tidelog() -> Iterator[Broker]:
+    """A fresh Tidelog process with default settings."""
+    with (
+        TemporaryDirectory(prefix="tidelog-") as directory,
+        BrokerProcess(directory=Path(directory)) as process,
+    ):
+        yield SocketBroker(process.host, process.port)
+
+
+def _wait_for_producer_ids(broker: Broker) -> None:
+    """The first block of producer ids comes from the controller a moment after the first wish."""
+    talk = Talk(broker, "warm-up")
+    while talk.quietly("InitProducerId", 4, transactional_id=None)["error_code"] != 0:
+        broker.pause(10)
+    talk.close()
+
+
+def run_all(cases: Sequence[Case], broker: Broker, *, label: str) -> dict[str, Steps]:
+    """Hold every conversation, showing how far it is."""
+    told: dict[str, Steps] = {}
+    for number, case in enumerate(cases, start=1):
+        show_progress(label, number, len(cases), case.name)
+        try:
+            told[case.name] = run(case, broker)
+        except Exception as error:
+            error.add_note(f"in case {case.name}")
+            raise
+    return told
+
+
+def show_progress(label: str, number: int, count: int, name: str) -> None:
+    """On a terminal one line that changes; elsewhere a line now and then."""
+    is_last = number == count
+    if sys.stderr.isatty():
+        text = f"{label}: {number}/{count} {name}"
+        sys.stderr.write(f"\r\033[K{text}" + ("\n" if is_last else ""))
+    elif is_last or number % LINE_EVERY == 0:
+        sys.stderr.write(f"{label}: {number}/{count}\n")
+    sys.stderr.flush()

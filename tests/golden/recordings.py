@@ -1,0 +1,70 @@
+"""What Apache Kafka answered, kept as readable files: one per API, one entry per case.
+
+What a cluster answered is in files of its own, whose names begin with `cluster-`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.golden.broker import Broker
+from tests.golden.cases.registry import CLUSTER, Case
+from tests.golden.talk import Talk
+
+DIRECTORY = Path(__file__).with_name("recordings")
+
+LINE_COLUMNS = 120
+
+Steps = list[dict[str, Any]]
+
+
+def run(case: Case, broker: Broker) -> Steps:
+    """Hold one case's conversation; what was said, as plain JSON data."""
+    talk = Talk(broker, case.name)
+    try:
+        case.run(talk)
+    finally:
+        talk.close()
+    steps: Steps = json.loads(json.dumps(talk.steps))
+    return steps
+
+
+def load(directory: Path = DIRECTORY) -> dict[str, Steps]:
+    """All recordings by the name of their case."""
+    found: dict[str, Steps] = {}
+    for file in sorted(directory.glob("*.json")):
+        for name, entry in json.loads(file.read_text())["cases"].items():
+            found[name] = entry["steps"]
+    return found
+
+
+def save(recorded: Mapping[str, Steps], cases: Iterable[Case], directory: Path = DIRECTORY) -> None:
+    """Write the files anew; entries of cases that are gone go too."""
+    directory.mkdir(parents=True, exist_ok=True)
+    by_file: dict[str, dict[str, Any]] = {}
+    for case in cases:
+        if case.name in recorded:
+            entry = {"description": case.description, "steps": recorded[case.name]}
+            by_file.setdefault(case.file, {})[case.name] = entry
+    for old in directory.glob("*.json"):
+        if old.stem not in by_file:
+            old.unlink()
+    for file, entries in by_file.items():
+        text = _readable({"api": file.removeprefix(CLUSTER), "cases": entries})
+        (directory / f"{file}.json").write_text(text + "\n")
+
+
+def _readable(value: Any, indent: str = "") -> str:
+    """JSON with sorted keys where whatever fits on a line is on one line."""
+    short = json.dumps(value, sort_keys=True)
+    if len(indent) + len(short) <= LINE_COLUMNS or not isinstance(value, dict | list) or not value:
+        return short
+    inner = indent + " "
+    if isinstance(value, list):
+        lines = [f"{inner}{_readable(item, inner)}" for item in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+    lines = [f"{inner}{json.dumps(key)}: {_readable(value[key], inner)}" for key in sorted(value)]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

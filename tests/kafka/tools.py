@@ -1,0 +1,77 @@
+"""Runs Kafka's Java command line tools and gives back what they printed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.kafka.class_path import LOG_SETTINGS, class_path, java_program
+
+
+class Tool(Enum):
+    """Kafka's tools by their main class, so that a test need not know the packages."""
+
+    TOPICS = "org.apache.kafka.tools.TopicCommand"
+    CONFIGS = "kafka.admin.ConfigCommand"
+    CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
+    CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+    DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
+    DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
+    STORAGE = "kafka.tools.StorageTool"
+    BROKER_API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+    FEATURES = "org.apache.kafka.tools.FeatureCommand"
+    LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+    PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
+    CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
+    TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+    CLUSTER = "org.apache.kafka.tools.ClusterTool"
+    METADATA_QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+    LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool printed and how it ended."""
+
+    exit_code: int
+    output: str
+    errors: str
+
+
+def run_tool(
+    tool: Tool | str,
+    arguments: Sequence[str],
+    *,
+    standard_input: str = "",
+    timeout_s: float = 120,
+    heap: str = "256m",
+) -> ToolResult:
+    """Run one of Kafka's tools (or any main class on its class path) to its end."""
+    main_class = tool.value if isinstance(tool, Tool) else tool
+    run = subprocess.run(
+        java_command(main_class, arguments, options=[f"-Xmx{heap}", "-XX:TieredStopAtLevel=1"]),
+        input=standard_input,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
+    return ToolResult(exit_code=run.returncode, output=run.stdout, errors=run.stderr)
+
+
+def java_command(
+    main_class: str, arguments: Sequence[str], *, options: Sequence[str], log_level: str = "WARN"
+) -> list[str]:
+    """The command line that runs a main class of Kafka's class path."""
+    return [
+        java_program(),
+        *options,
+        f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
+        f"-Dkafka.log.level={log_level}",
+        "-cp",
+        class_path(),
+        main_class,
+        *arguments,
+    ]

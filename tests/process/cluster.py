@@ -1,0 +1,212 @@
+"""A cluster of real broker processes from configuration files, on free loopback ports.
+
+The voters' ports stand in every file, so they must be known before the first process starts: ports
+are bound, noted and freed again. Should somebody else take one meanwhile, the whole cluster is
+tried again on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from tests.process.broker import BrokerFailed, BrokerProcess, Setting, free_port
+from tests.process.waiting import wait_until
+from tests.process.wire import WireClient
+
+CLUSTER_ID = "a-cluster-of-tests"
+BOTH_ROLES = "broker,controller"
+ATTEMPTS = 5
+FORMED_WITHIN_S = 60.0
+
+
+class Standing(NamedTuple):
+    """What the cluster says of one partition."""
+
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+
+
+class ClusterProcesses:
+    """`with ClusterProcesses(directory=...) as cluster:` comes when all brokers know each other.
+
+    `roles` has one entry for each node, 1 and up. `settings_of` has what is different for a node.
+    A restarted node keeps port and directory.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Path,
+        roles: Sequence[str] = (BOTH_ROLES, BOTH_ROLES, BOTH_ROLES),
+        settings: Mapping[str, Setting] | None = None,
+        settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
+    ) -> None:
+        self._directory = directory
+        self._roles = dict(enumerate(roles, start=1))
+        self._settings = dict(settings or {})
+        self._settings_of = dict(settings_of or {})
+        self.nodes: dict[int, BrokerProcess] = {}
+
+    def __enter__(self) -> Self:
+        for attempt in range(ATTEMPTS):
+            self._make_nodes(self._directory / f"attempt-{attempt}")
+            try:
+                self._start_all()
+            except BrokerFailed:
+                self.kill_all()
+                if attempt + 1 == ATTEMPTS or "is in use" not in self.logs():
+                    raise
+            except BaseException as error:
+                self.kill_all()
+                error.add_note(self.logs())
+                raise
+            else:
+                return self
+        raise AssertionError("unreachable")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill_all()
+        if error is not None:
+            error.add_note(self.logs())
+
+    # Looking at it.
+
+    @property
+    def broker_ids(self) -> list[int]:
+        return [node_id for node_id, roles in self._roles.items() if "broker" in roles]
+
+    @property
+    def bootstrap(self) -> str:
+        """All brokers, as clients want it."""
+        return ",".join(self.nodes[broker_id].address for broker_id in self.broker_ids)
+
+    def wire(self, broker_id: int) -> WireClient:
+        return WireClient(self.nodes[broker_id].address)
+
+    def known_brokers(self, broker_id: int) -> list[int]:
+        """The brokers that this one tells its clients of; none if it does not answer."""
+        with suppress(OSError), self.wire(broker_id) as wire:
+            return sorted(broker.node_id for broker in wire.ask("Metadata", 12, topics=[]).brokers)
+        return []
+
+    def standing(self, topic: str, partition: int, *, told_by: int) -> Standing | None:
+        """As one broker tells it now; None if it cannot say."""
+        with suppress(OSError), self.wire(told_by) as wire:
+            answer = wire.ask("Metadata", 12, topics=[{"name": topic}])
+            for each in answer.topics[0].partitions:
+                if each.partition_index == partition:
+                    return _standing(each)
+        return None
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"node {node_id} said:\n{node.last_log_lines()}" for node_id, node in self.nodes.items()
+        )
+
+    # What is done to it.
+
+    def create_topic(self, name: str, *, partitions: int, **configs: str) -> None:
+        """With a copy on every broker; comes back when all of them lead and follow."""
+        brokers = self.broker_ids
+        wanted = [{"name": key.replace("_", "."), "value": text} for key, text in configs.items()]
+        topic = {"name": name, "num_partitions": partitions, "replication_factor": len(brokers)}
+        with self.wire(brokers[0]) as wire:
+            answer = wire.ask(
+                "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=30_000
+            )
+        assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+        for partition in range(partitions):
+            self.wait_until_in_sync(name, partition)
+
+    def wait_until_in_sync(self, topic: str, partition: int) -> None:
+        """Until every broker says that all of them hold a copy and one leads."""
+        brokers = self.broker_ids
+
+        def is_in_sync() -> bool:
+            told = [self.standing(topic, partition, told_by=each) for each in brokers]
+            return all(each is not None and sorted(each.isr) == brokers for each in told)
+
+        wait_until(is_in_sync, f"all copies of {topic}-{partition}", within_s=FORMED_WITHIN_S)
+
+    def kill(self, node_id: int) -> None:
+        """kill -9."""
+        self.nodes[node_id].kill()
+
+    def restart(self, node_id: int) -> None:
+        """Over what its directory holds; comes back when all brokers know each other."""
+        self.nodes[node_id].launch()
+        self.wait_until_formed()
+
+    def kill_all(self) -> None:
+        for node in self.nodes.values():
+            node.kill()
+
+    def wait_until_formed(self) -> None:
+        """Until every broker names all of them."""
+
+        def is_formed() -> bool:
+            for node_id, node in self.nodes.items():
+                if not node.is_running:
+                    raise BrokerFailed(f"node {node_id} ended\n{node.last_log_lines()}")
+            return all(self.known_brokers(each) == self.broker_ids for each in self.broker_ids)
+
+        wait_until(is_formed, "all brokers to know each other", within_s=FORMED_WITHIN_S)
+
+    # Inside.
+
+    def _make_nodes(self, directory: Path) -> None:
+        ports = _free_ports(len(self._roles))
+        addresses = dict(zip(self._roles, ports, strict=True))
+        voters = ",".join(
+            f"{node_id}@127.0.0.1:{addresses[node_id]}"
+            for node_id, roles in self._roles.items()
+            if "controller" in roles
+        )
+        self.nodes = {
+            node_id: BrokerProcess(
+                directory=directory / f"node-{node_id}",
+                port=addresses[node_id],
+                settings={
+                    "node.id": node_id,
+                    "cluster.id": CLUSTER_ID,
+                    "process.roles": roles,
+                    "controller.quorum.voters": voters,
+                    **self._settings,
+                    **self._settings_of.get(node_id, {}),
+                },
+            )
+            for node_id, roles in self._roles.items()
+        }
+
+    def _start_all(self) -> None:
+        for node in self.nodes.values():
+            node.launch()
+        self.wait_until_formed()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Different ones."""
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port())
+    return sorted(ports)
+
+
+def _standing(partition: Any) -> Standing:
+    return Standing(
+        leader=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replicas=list(partition.replica_nodes),
+        isr=list(partition.isr_nodes),
+    )

@@ -1,0 +1,250 @@
+"""A small client that speaks the wire itself, for what the libraries hide or forbid."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.golden.plain import API_KEYS, encode_request
+from tests.process.waiting import wait_until
+from tidelog.core.wire.codec import decode
+from tidelog.core.wire.headers import read_response_header
+from tidelog.core.wire.messages import MESSAGES
+from tidelog.core.wire.record_batch import BatchHeader, batches, crc_is_valid
+from tidelog.core.wire.records import NewRecord, Record, build, iterate
+
+ANSWER_TIMEOUT_S = 30.0
+LATEST, EARLIEST, LARGEST_TIMESTAMP = -1, -2, -3
+NO_GROUP = {"group.id": "unused", "enable.auto.commit": False}
+"""librdkafka's consumers must name a group; one that only assigns never talks to it."""
+
+
+class WireClient:
+    """One connection; `ask` sends a request made of plain data and gives the decoded answer."""
+
+    def __init__(self, address: str, *, receive_buffer_bytes: int | None = None) -> None:
+        host, port = address.split(":")
+        self.socket = socket.socket()
+        if receive_buffer_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.socket.settimeout(ANSWER_TIMEOUT_S)
+        self.socket.connect((host, int(port)))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._correlation_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.socket.close()
+
+    # Requests and answers.
+
+    def ask(self, api: str, version: int, **fields: Any) -> Any:
+        """The answer to one request."""
+        self.send(api, version, **fields)
+        return self.answer(api, version)
+
+    def send(self, api: str, version: int, **fields: Any) -> None:
+        """A request whose answer is read later, or never."""
+        self.socket.sendall(self.frame(api, version, **fields))
+
+    def frame(self, api: str, version: int, **fields: Any) -> bytes:
+        """The bytes of a request with its size."""
+        self._correlation_id += 1
+        request = encode_request(
+            api, version, fields, correlation_id=self._correlation_id, client_id="wire"
+        )
+        return struct.pack(">i", len(request)) + request
+
+    def answer(self, api: str, version: int) -> Any:
+        """The next answer, which must be the one to the request that was sent last."""
+        frame = memoryview(self.read_frame())
+        key = API_KEYS[api]
+        correlation_id, position = read_response_header(frame, key, version)
+        assert correlation_id == self._correlation_id, "answers come in the order of the requests"
+        return decode(MESSAGES[key][1], frame, version, position)
+
+    def read_frame(self) -> bytes:
+        (size,) = struct.unpack(">i", self.read_exactly(4))
+        return self.read_exactly(size)
+
+    def read_exactly(self, count: int) -> bytes:
+        """So many bytes; ConnectionError when the broker closes before."""
+        received = bytearray()
+        while len(received) < count:
+            piece = self.socket.recv(min(count - len(received), 1 << 20))
+            if not piece:
+                raise ConnectionError("the broker closed the connection")
+            received += piece
+        return bytes(received)
+
+    def is_closed_by_broker(self) -> bool:
+        """Waits until the broker closes the connection; an answer instead is False."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    # What tests do all the time.
+
+    def create_topic(
+        self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None
+    ) -> bytes:
+        """Makes the topic, waits until every partition can be used, and gives its id."""
+        answer = self.create_topic_answer(name, partitions=partitions, configs=configs)
+        assert answer.error_code == 0, (answer.error_code, answer.error_message)
+        asked = [{"partition_index": index, "timestamp": LATEST} for index in range(partitions)]
+
+        def usable() -> bool:
+            topics = [{"name": name, "partitions": asked}]
+            listed = self.ask("ListOffsets", 7, replica_id=-1, topics=topics)
+            return all(partition.error_code == 0 for partition in listed.topics[0].partitions)
+
+        wait_until(usable, f"{partitions} partitions of {name}")
+        topic_id: bytes = answer.topic_id
+        return topic_id
+
+    def create_topic_answer(
+        self, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None
+    ) -> Any:
+        """The answer for one topic, whatever it is."""
+        wanted = [{"name": key, "value": value} for key, value in (configs or {}).items()]
+        topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+        answer = self.ask(
+            "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=30_000
+        )
+        return answer.topics[0]
+
+    def produce(
+        self,
+        topic: str,
+        batch: bytes | bytearray,
+        *,
+        partition: int = 0,
+        acks: int = -1,
+        version: int = 9,
+    ) -> Any:
+        """The answer for one partition."""
+        fields = produce_fields(topic, batch, partition=partition, acks=acks)
+        return self.ask("Produce", version, **fields).responses[0].partition_responses[0]
+
+    def fetch(
+        self,
+        topic: str,
+        offset: int,
+        *,
+        partition: int = 0,
+        bytes_max: int = 1 << 20,
+        wait_ms: int = 0,
+    ) -> Any:
+        """The answer for one partition, with its records as raw batches."""
+        fields = fetch_fields(
+            topic, offset, partition=partition, bytes_max=bytes_max, wait_ms=wait_ms
+        )
+        return self.ask("Fetch", 11, **fields).responses[0].partitions[0]
+
+    def read_all(self, topic: str, *, partition: int = 0, start: int = 0) -> list[Record]:
+        """Every record below the high watermark, CRC checked."""
+        records: list[Record] = []
+        offset = start
+        while True:
+            answer = self.fetch(topic, offset, partition=partition, bytes_max=16 << 20)
+            assert answer.error_code == 0, answer.error_code
+            if offset >= answer.high_watermark:
+                return records
+            found = [record for record in whole_records(answer.records) if record.offset >= offset]
+            assert found, f"nothing at {offset}, below the high watermark {answer.high_watermark}"
+            records += found
+            offset = found[-1].offset + 1
+
+    def offset_at(self, topic: str, timestamp: int, *, partition: int = 0) -> Any:
+        """ListOffsets for one partition: LATEST, EARLIEST or a time."""
+        asked = {"partition_index": partition, "timestamp": timestamp}
+        topics = [{"name": topic, "partitions": [asked]}]
+        return self.ask("ListOffsets", 7, replica_id=-1, topics=topics).topics[0].partitions[0]
+
+    def end_offset(self, topic: str, *, partition: int = 0) -> int:
+        answer = self.offset_at(topic, LATEST, partition=partition)
+        assert answer.error_code == 0, answer.error_code
+        offset: int = answer.offset
+        return offset
+
+    def new_producer(self) -> tuple[int, int]:
+        """Producer id and producer epoch for a new session."""
+        answer = self.ask(
+            "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=2**31 - 1
+        )
+        assert answer.error_code == 0, answer.error_code
+        return answer.producer_id, answer.producer_epoch
+
+
+def produce_fields(
+    topic: str, batch: bytes | bytearray | None, *, partition: int = 0, acks: int = -1
+) -> dict[str, Any]:
+    """A Produce of one batch to one partition, as plain data."""
+    data = [{"index": partition, "records": None if batch is None else bytes(batch)}]
+    topics = [{"name": topic, "partition_data": data}]
+    return {"transactional_id": None, "acks": acks, "timeout_ms": 30_000, "topic_data": topics}
+
+
+def fetch_fields(
+    topic: str, offset: int, *, partition: int = 0, bytes_max: int = 1 << 20, wait_ms: int = 0
+) -> dict[str, Any]:
+    """A Fetch from one partition, as plain data."""
+    asked = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": bytes_max}
+    return {
+        "replica_id": -1,
+        "max_wait_ms": wait_ms,
+        "min_bytes": 1,
+        "max_bytes": bytes_max,
+        "isolation_level": 0,
+        "topics": [{"topic": topic, "partitions": [asked]}],
+    }
+
+
+def batch_of(*values: bytes | None, timestamp_ms: int = 1_700_000_000_000, **options: Any) -> bytes:
+    """One sound batch with a record per value."""
+    records = [
+        NewRecord(value=value, timestamp_ms=timestamp_ms + at) for at, value in enumerate(values)
+    ]
+    return bytes(build(records, **options))
+
+
+def whole_records(data: bytes | memoryview | None) -> list[Record]:
+    """The records of all whole batches; a wrong CRC fails the test."""
+    view = memoryview(data or b"")
+    records: list[Record] = []
+    for position, header in batches(view):
+        assert crc_is_valid(view, position, header), f"bad CRC at {header.base_offset}"
+        records += iterate(view, position)
+    return records
+
+
+def segment_files(log_directory: Path, topic: str, *, partition: int = 0) -> list[Path]:
+    """The segments of a partition on disk, oldest first."""
+    return sorted((log_directory / f"{topic}-{partition}").glob("*.log"))
+
+
+def batches_on_disk(
+    log_directory: Path, topic: str, *, partition: int = 0
+) -> list[tuple[BatchHeader, bytes]]:
+    """Every batch of a partition as its segments hold it, header and bytes."""
+    found = []
+    for path in segment_files(log_directory, topic, partition=partition):
+        view = memoryview(path.read_bytes())
+        for position, header in batches(view):
+            assert crc_is_valid(view, position, header), f"bad CRC at {header.base_offset}"
+            found.append((header, bytes(view[position : position + header.size_bytes])))
+    return found

@@ -1,0 +1,230 @@
+"""What a broker does when its disk is full, torn, failing or lying."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.storage.events import SegmentsDeleted, TailCut
+from tidelog.core.wire.record_batch import batches
+from tidelog.worlds.simulator import requests
+from tidelog.worlds.simulator.client import Trouble
+from tidelog.worlds.simulator.platter import FileNode
+from tidelog.worlds.simulator.requests import TopicName
+from tidelog.worlds.simulator.story import Stage, Told
+
+NONE = ErrorCode.NONE
+
+
+def not_acknowledged(stage: Stage, topic: TopicName, payload: str) -> bool:
+    """A write whose answer is missing or an error: never an ack."""
+    batch = stage.batch(payload, size_bytes=500)
+    outcome = stage.ask(requests.produce(topic, 0, batch, acks=-1), 11)
+    if isinstance(outcome, Trouble):
+        return True
+    return requests.produce_answer(outcome).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.scenario("X-31")
+@pytest.mark.parametrize("bytes_left", [0, 30, 61, 200])
+def test_a_full_disk_is_never_acknowledged_and_stops_a_broker_with_one_directory(
+    bytes_left: int,
+) -> None:
+    stage = Stage(seed=bytes_left)
+    orders = stage.create_topic("orders")
+    stage.produce(orders, "kept")
+
+    stage.broker.platter.fill_up(bytes_left=bytes_left)
+    assert not_acknowledged(stage, orders, "too much")
+    stage.run_until(lambda: not stage.broker.is_up, within_ms=1_000)
+    assert "no space left" in (stage.broker.halt_reason or "")
+
+    stage.restart()
+    assert stage.read(orders).payloads == ["kept"]
+    assert stage.produce(orders, "after").base_offset == 1
+
+
+@pytest.mark.scenario("X-31")
+def test_one_failing_directory_of_two_goes_offline_and_the_other_serves_on() -> None:
+    stage = Stage(log_dirs="one,two")
+    topics = [stage.create_topic(f"topic-{number}") for number in range(6)]
+    for topic in topics:
+        stage.produce(topic, "kept")
+    in_two = [topic for topic in topics if stage.segments(topic)[0].startswith("two/")]
+    in_one = [topic for topic in topics if topic not in in_two]
+    assert in_one and in_two
+
+    stage.broker.platter.break_below("two")
+    assert stage.produce(in_two[0], "lost").error == ErrorCode.KAFKA_STORAGE_ERROR
+    assert stage.broker.is_up
+    for topic in in_two:
+        assert stage.produce(topic, "lost").error == ErrorCode.KAFKA_STORAGE_ERROR
+    for topic in in_one:
+        assert stage.produce(topic, "more").error == NONE
+
+    stage.restart()
+    for topic in topics:
+        assert "lost" not in stage.read(topic).payloads
+        assert "kept" in stage.read(topic).payloads
+
+
+@pytest.mark.scenario("X-31")
+def test_a_read_that_fails_is_an_error_for_its_reader_and_takes_the_directory_offline() -> None:
+    stage = Stage(log_dirs="one,two")
+    topics = [stage.create_topic(f"topic-{number}") for number in range(6)]
+    for topic in topics:
+        for number in range(3):
+            stage.produce(topic, f"m{number}")
+    in_two = [topic for topic in topics if stage.segments(topic)[0].startswith("two/")]
+    stage.restart()
+
+    stage.broker.platter.break_below("two")
+    told = stage.fetch(in_two[0], offset=1)
+
+    assert told.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert stage.broker.is_up
+    assert stage.produce(in_two[1], "lost").error == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.scenario("X-31")
+def test_a_directory_that_fails_while_logs_are_opened_leaves_the_other_one_serving() -> None:
+    stage = Stage(log_dirs="one,two")
+    topics = [stage.create_topic(f"topic-{number}") for number in range(6)]
+    for topic in topics:
+        stage.produce(topic, "kept")
+    in_one = [topic for topic in topics if stage.segments(topic)[0].startswith("one/")]
+
+    stage.broker.kill()
+    stage.broker.platter.break_below("two/topic-")
+    stage.start()
+
+    assert stage.broker.is_up
+    for topic in in_one:
+        assert stage.read(topic).payloads == ["kept"]
+    stage.restart()
+    for topic in topics:
+        assert stage.read(topic).payloads == ["kept"]
+
+
+@pytest.mark.scenario("X-31")
+@pytest.mark.parametrize("operation", range(0, 120, 3))
+def test_an_error_at_any_moment_of_the_start_costs_no_record(operation: int) -> None:
+    stage = Stage()
+    topics = [stage.create_topic(f"topic-{number}", partitions=2) for number in range(2)]
+    for topic in topics:
+        stage.produce(topic, "kept", index=1)
+
+    stage.broker.kill()
+    stage.broker.platter.fail_operation(after=operation)
+    stage.start()
+    stage.restart()
+
+    for topic in topics:
+        assert stage.read(topic, index=1).payloads == ["kept"]
+
+
+@pytest.mark.scenario("X-31")
+def test_a_full_disk_met_by_a_chore_stops_the_broker_without_waiting_for_a_client() -> None:
+    stage = Stage()
+    stage.produce(stage.create_topic("orders"), "kept")
+
+    stage.broker.platter.fill_up(bytes_left=0)
+
+    stage.run_until(lambda: not stage.broker.is_up, within_ms=2_000)
+    assert "no space left" in (stage.broker.halt_reason or "")
+
+
+@pytest.mark.scenario("X-31")
+def test_a_failed_sync_is_final_and_acknowledges_nothing() -> None:
+    stage = Stage(fsync="group")
+    orders = stage.create_topic("orders")
+    stage.produce(orders, "kept")
+
+    stage.broker.platter.fail_next_sync()
+    assert not_acknowledged(stage, orders, "unsynced")
+    assert not stage.broker.is_up
+    assert "sync" in (stage.broker.halt_reason or "")
+
+    stage.restart()
+    assert stage.read(orders).payloads[:1] == ["kept"]
+
+
+@pytest.mark.scenario("X-32")
+@pytest.mark.parametrize("kept_bytes", [1, 11, 60, 61, 70])
+def test_a_torn_last_batch_is_cut_and_its_offset_is_given_again(kept_bytes: int) -> None:
+    stage = Stage()
+    orders = stage.create_topic("orders")
+    for payload in ("a", "b", "torn"):
+        stage.produce(orders, payload)
+
+    stage.broker.kill()
+    segment = stage.broker.platter.find(stage.segments(orders)[-1])
+    assert isinstance(segment, FileNode)
+    torn_position = [position for position, _ in batches(bytes(segment.data))][-1]
+    segment.truncate(torn_position + kept_bytes)
+    stage.start()
+
+    assert stage.events(TailCut)
+    assert stage.read(orders).payloads == ["a", "b"]
+    assert stage.produce(orders, "c").base_offset == 2
+    assert stage.read(orders, offset=1).payloads == ["b", "c"]
+
+
+@pytest.mark.scenario("X-32")
+@pytest.mark.parametrize("seed", range(12))
+def test_a_power_loss_takes_only_what_was_never_promised(seed: int) -> None:
+    stage = Stage(seed=seed, fsync="group")
+    orders = stage.create_topic("orders", internal_segment_bytes="600")
+    for number in range(10):
+        assert stage.produce(orders, f"sure{number}", size_bytes=90).error == NONE
+    told: list[object] = []
+    for number in range(4):
+        batch = stage.batch(f"maybe{number}", size_bytes=90)
+        stage.client.call(requests.produce(orders, 0, batch, acks=1), 11, told.append)
+    stage.world.run_for(1)
+
+    stage.lose_power_and_restart()
+
+    found = stage.read(orders)
+    assert found.corrupt_offset is None
+    assert found.payloads[:10] == [f"sure{number}" for number in range(10)]
+    assert found.payloads[10:] == [f"maybe{number}" for number in range(len(found.payloads) - 10)]
+
+
+@pytest.mark.scenario("X-33")
+@pytest.mark.parametrize("bit", range(8))
+def test_a_flipped_bit_in_an_old_segment_is_noticed_by_the_reader_and_harms_nothing_else(
+    bit: int,
+) -> None:
+    stage = Stage(seed=bit)
+    orders = stage.create_topic("orders", internal_segment_bytes="300")
+    for number in range(12):
+        stage.produce(orders, f"m{number}", size_bytes=100)
+    old = stage.segments(orders)[1]
+    node = stage.broker.platter.find(old)
+    assert isinstance(node, FileNode)
+    position, header = next(batches(bytes(node.data)))
+
+    stage.broker.platter.flip_bit(old, position=position + 21 + 9 * bit, bit=bit)
+
+    found = stage.read(orders)
+    assert found.corrupt_offset == header.base_offset
+    assert found.payloads == [f"m{number}" for number in range(header.base_offset)]
+    behind = stage.read(orders, offset=header.end_offset)
+    assert behind.payloads == [f"m{number}" for number in range(header.end_offset, 12)]
+
+
+def test_retention_may_delete_what_is_still_being_synced_and_writes_are_acknowledged_on() -> None:
+    stage = Stage(fsync="group")
+    orders = stage.create_topic("orders", internal_segment_bytes="200", retention_ms="60000")
+    for number in range(10):
+        stage.produce(orders, f"m{number}", size_bytes=120)
+    stage.world.run_for(1_000)
+
+    stage.broker.kill()
+    stage.broker.sync_us_max = 60_000
+    stage.broker.clock_offset_ms += 100_000
+    stage.start()
+    stage.run_until(lambda: bool(stage.events(SegmentsDeleted)), within_ms=1_000)
+
+    assert stage.produce(orders, "m10") == Told(NONE, 10)

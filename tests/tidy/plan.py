@@ -1,0 +1,107 @@
+"""The plan of the house as tables: which room may import which, and what no room may contain.
+
+A room is a package below `src/tidelog`, named without the leading `tidelog.`. A new room is added
+here first.
+"""
+
+from __future__ import annotations
+
+CORE_ROOMS = (
+    "core.model",
+    "core.wire",
+    "core.storage",
+    "core.metadata",
+    "core.quorum",
+    "core.controller",
+    "core.replication",
+    "core.groups",
+    "core.transactions",
+    "core.node",
+)
+OUTER_ROOMS = ("client", "judge", "core.model")
+
+DOORS: dict[str, tuple[str, ...]] = {
+    # The core knows nothing outside itself.
+    "core": (),
+    "core.model": (),
+    "core.wire": ("core.model",),
+    "core.storage": ("core.model", "core.wire"),
+    "core.metadata": ("core.model", "core.wire"),
+    "core.quorum": ("core.model",),
+    "core.controller": ("core.model", "core.metadata"),
+    "core.replication": ("core.model", "core.wire", "core.storage"),
+    "core.groups": ("core.model", "core.wire"),
+    "core.transactions": ("core.model", "core.wire"),
+    "core.node": CORE_ROOMS,
+    # Pure machines and pure judges.
+    "client": ("core.model", "core.wire"),
+    "judge": ("core.model",),
+    # Two worlds for one node; they do not know each other.
+    "worlds": (),
+    "worlds.runtime": (*CORE_ROOMS, "client", "judge"),
+    "worlds.simulator": (*CORE_ROOMS, "client", "judge"),
+    # Rooms that meet brokers over sockets only, never as objects.
+    "cluster": OUTER_ROOMS,
+    "spark": OUTER_ROOMS,
+    "console": OUTER_ROOMS,
+    # The lab's evidence is what brokers answer on the wire, so it speaks it.
+    "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
+    "cli": (
+        *("core.model", "worlds.runtime", "worlds.simulator"),
+        *("cluster", "lab", "spark", "console"),
+    ),
+}
+
+# Libraries from outside, by the rooms that may import them. Everything else is standard library.
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "core.wire": ("crc32c", "cramjam"),
+    "worlds.runtime": ("uvloop",),
+    "worlds.simulator": ("rich",),
+    "cli": ("typer", "rich"),
+    "spark": ("pyspark",),
+}
+
+# Rooms without clock, chance, socket, thread, file or log. Shells give the client an edge.
+PURE_ROOMS = ("core", "client", "judge")
+IMPURE_INSIDE_PURE = ("client.shells",)
+
+_FORBIDDEN_MODULES = """
+    _thread asyncio atexit concurrent contextvars ctypes datetime fcntl fileinput getpass glob io
+    locale logging mmap multiprocessing os pathlib platform queue random resource sched secrets
+    select selectors shutil signal socket socketserver ssl subprocess syslog tempfile threading
+    time warnings
+"""
+FORBIDDEN_MODULES = frozenset(_FORBIDDEN_MODULES.split())
+# The only ways in: a given generator's type, names from these modules that read nothing.
+ALLOWED_NAMES: dict[str, frozenset[str]] = {"random": frozenset({"Random"})}
+FORBIDDEN_CALLS = frozenset({"print", "open", "input", "breakpoint", "__import__"})
+FORBIDDEN_ATTRIBUTES = frozenset({"uuid1", "uuid4", "getnode"})
+
+COLUMNS_MAX = 100
+FUNCTION_LINES_MAX = 50
+FILE_LINES_MAX = 400
+
+# Where `end` is exclusive and every fence has one full name, these would be second names.
+FORBIDDEN_IDENTIFIERS = frozenset({"last_offset", "max_offset", "lso", "hw", "leo", "epoch"})
+# Places that speak Kafka's words because they are about Kafka's own bytes and tools.
+KAFKA_SPEAKING = (
+    "src/tidelog/core/wire/",
+    "tests/unit/core/wire/",
+    "tests/golden/",
+    "tests/compat/",
+    "tests/kafka/",
+)
+FORBIDDEN_MODULE_NAMES = frozenset({"utils", "util", "common", "helpers", "manager", "misc"})
+
+# Written so that no pattern matches itself.
+FORBIDDEN_TEXT: dict[str, str] = {
+    r"(?<![\w.$}])/[w]ork/": "a path of one machine",
+    r"(?<![\w.$}])/[t]mp/(?!kafka-logs\b)": "a path of one machine (only Kafka's default is known)",
+    r"(?<![\w.$}])/[r]oot/": "a path of one machine",
+    r"(?<![\w.$}])/(home|Users)/[a-z]\w*/": "a path of one machine",
+    r"\b[p]ypi\.org\b": "a package index",
+    r"\b[p]ythonhosted\.org\b": "a package index",
+    r"\b[r]epo1?\.maven(\.apache)?\.org\b": "a package index",
+    r"\b[r]egistry\.npmjs\.org\b": "a package index",
+    r"https?://[^\s/]+/([s]imple|[p]ypi)/": "a package index",
+}

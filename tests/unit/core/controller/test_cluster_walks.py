@@ -1,0 +1,228 @@
+"""Any sequence of decisions keeps the promises of the image; chance picks the sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.core.controller.cluster import ID, Choices, cluster, directory, state
+from tests.unit.core.controller.test_admission import NEWCOMER
+from tidelog.core.controller.admission import decide_admission
+from tidelog.core.controller.alter_partition import IsrChange, Member, decide_isr_changes
+from tidelog.core.controller.elect_leaders import (
+    decide_balance,
+    decide_elections,
+    decide_unclean_round,
+    everywhere,
+)
+from tidelog.core.controller.election import Election
+from tidelog.core.controller.events import ElectionKind, LeaderElected
+from tidelog.core.controller.fencing import (
+    decide_fencing,
+    decide_forgetting,
+    decide_leaving,
+    decide_unfencing,
+)
+from tidelog.core.metadata.cluster import PartitionState
+from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.records import ClearElrRecord, MetadataRecord
+
+Decided = tuple[list[MetadataRecord], list[object]]
+Step = Callable[["Walk"], Decided]
+
+
+class Walk:
+    """A cluster that lives through decisions; `check` after each of them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.choices = Choices(
+            min_insync_replicas_count=self.random.randrange(1, 4),
+            unclean=self.random.random() < 0.3,
+            keeps_eligible=self.random.random() < 0.8,
+        )
+        self.image = cluster(state(1, 2, 3), state(2, 3, 1), state(3, 1), state(2))
+        self.next_offset = 100
+        assert not self.image.index.leaderless()
+
+    def step(self) -> None:
+        step = self.random.choice(STEPS)
+        before = list(self.image.topics["t"].partitions)
+        records, events = step(self)
+        may_lose = step in (unclean_elections,) or self.choices.unclean
+        for record in records:
+            self.image.apply(record)
+        self.next_offset += len(records)
+        self.image.check()
+        for old, new in zip(before, self.image.topics["t"].partitions, strict=True):
+            self._compare(old, new, may_lose=may_lose)
+        self._check_told(before, events)
+
+    def _compare(self, old: PartitionState, new: PartitionState, *, may_lose: bool) -> None:
+        assert new.partition_epoch >= old.partition_epoch
+        assert new.leader_epoch >= old.leader_epoch
+        assert (new.leader_epoch > old.leader_epoch) == (new.leader != old.leader), (
+            "the leader epoch tells leaders apart"
+        )
+        if old != new:
+            assert new.partition_epoch > old.partition_epoch
+        for member in new.isr if self.choices.keeps_eligible else ():
+            broker = self.image.brokers.get(member)
+            assert broker is not None and broker.is_active, "in sync are only the living"
+        if new.leader is None:
+            return
+        assert self.image.brokers[new.leader].is_active, "a dead broker leads"
+        if new.leader != old.leader and not may_lose:
+            sources = {*old.isr, *old.eligible_leader_replicas, *old.last_known_leaders}
+            assert new.leader in sources, "elected from nowhere"
+
+    def _check_told(self, before: list[PartitionState], events: list[object]) -> None:
+        for event in events:
+            if isinstance(event, LeaderElected):
+                old = before[event.partition]
+                new = self.image.topics["t"].partitions[event.partition]
+                assert (event.leader, event.leader_epoch) == (new.leader, new.leader_epoch)
+                if event.kind in (ElectionKind.CLEAN, ElectionKind.PREFERRED):
+                    assert event.leader in old.isr
+                if event.kind is ElectionKind.ELIGIBLE:
+                    assert event.leader in {*old.eligible_leader_replicas, *old.isr}
+                lost = event.kind in (ElectionKind.LAST_KNOWN, ElectionKind.UNCLEAN)
+                assert not lost or (new.leader_is_recovering and new.isr == (event.leader,))
+
+    def some_broker(self, *, is_fenced: bool | None = None) -> int | None:
+        ids = [
+            each.broker_id
+            for each in self.image.brokers.values()
+            if is_fenced is None or each.is_fenced == is_fenced
+        ]
+        return self.random.choice(ids) if ids else None
+
+
+def fencing(walk: Walk) -> Decided:
+    broker_id = walk.some_broker(is_fenced=False)
+    if broker_id is None:
+        return [], []
+    shift = decide_fencing(walk.image, walk.choices, broker_id=broker_id, reason="")
+    return shift.records, shift.events
+
+
+def unfencing(walk: Walk) -> Decided:
+    broker_id = walk.some_broker(is_fenced=True)
+    if broker_id is None:
+        return [], []
+    if walk.image.brokers[broker_id].in_controlled_shutdown:
+        return [], []  # such a process ends
+    shift = decide_unfencing(walk.image, walk.choices, broker_id=broker_id)
+    return shift.records, shift.events
+
+
+def leaving(walk: Walk) -> Decided:
+    broker_id = walk.some_broker(is_fenced=False)
+    if broker_id is None:
+        return [], []
+    shift = decide_leaving(walk.image, walk.choices, broker_id=broker_id)
+    return shift.records, shift.events
+
+
+def forgetting(walk: Walk) -> Decided:
+    broker_id = walk.some_broker()
+    if broker_id is None or walk.random.random() < 0.7:
+        return [], []
+    shift = decide_forgetting(walk.image, walk.choices, broker_id=broker_id)
+    return shift.records, shift.events
+
+
+def registering(walk: Walk) -> Decided:
+    broker_id = walk.random.randrange(1, 4)
+    known = walk.image.brokers.get(broker_id)
+    is_clean = known is not None and walk.random.random() < 0.5
+    is_wiped = walk.random.random() < 0.2
+    number = walk.next_offset if is_wiped or known is None else None
+    newcomer = replace(
+        NEWCOMER,
+        broker_id=broker_id,
+        incarnation_id=walk.random.randbytes(16),
+        previous_broker_epoch=known.broker_epoch if is_clean and known else None,
+        log_directories=(
+            (directory(number),) if number is not None or known is None else known.log_directories
+        ),
+    )
+    shift, _ = decide_admission(walk.image, walk.choices, newcomer, next_offset=walk.next_offset)
+    return shift.records, shift.events
+
+
+def isr_change(walk: Walk) -> Decided:
+    index = walk.random.randrange(4)
+    before = walk.image.topics["t"].partitions[index]
+    if before.leader is None:
+        return [], []
+    chosen = [each for each in before.replicas if walk.random.random() < 0.6]
+    members = {before.leader, *chosen}
+    wish = IsrChange(
+        key=PartitionKey(ID, index),
+        leader_epoch=before.leader_epoch,
+        partition_epoch=before.partition_epoch,
+        members=tuple(Member(each, None) for each in sorted(members)),
+        leader_is_recovering=False,
+    )
+    decision = decide_isr_changes(walk.image, walk.choices, leader=before.leader, wishes=[wish])
+    return decision.records, decision.events
+
+
+def preferred_elections(walk: Walk) -> Decided:
+    shift, _ = decide_elections(
+        walk.image, walk.choices, everywhere(walk.image), Election.PREFERRED
+    )
+    return shift.records, shift.events
+
+
+def unclean_elections(walk: Walk) -> Decided:
+    if walk.random.random() < 0.7:
+        return [], []
+    shift, _ = decide_elections(walk.image, walk.choices, everywhere(walk.image), Election.UNCLEAN)
+    return shift.records, shift.events
+
+
+def rounds(walk: Walk) -> Decided:
+    decide = walk.random.choice([decide_balance, decide_unclean_round])
+    shift, _ = decide(walk.image, walk.choices)
+    return shift.records, shift.events
+
+
+def clearing(walk: Walk) -> Decided:
+    return ([ClearElrRecord(topic_name="t")] if walk.random.random() < 0.3 else []), []
+
+
+STEPS: list[Step] = [
+    fencing, unfencing, unfencing, leaving, forgetting, registering, registering, isr_change,
+    isr_change, preferred_elections, unclean_elections, rounds, clearing,
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_after_any_sequence_of_decisions_the_promises_hold(seed: int) -> None:
+    walk = Walk(seed)
+
+    for _ in range(40):
+        walk.step()
+
+
+def test_the_walks_see_every_kind_of_election() -> None:
+    """A walk that never elects from the eligible proves nothing about them."""
+    kinds: set[ElectionKind] = set()
+    for seed in range(60):
+        walk = Walk(seed)
+        for _ in range(40):
+            step = walk.random.choice(STEPS)
+            records, events = step(walk)
+            for record in records:
+                walk.image.apply(record)
+            walk.next_offset += len(records)
+            kinds |= {event.kind for event in events if isinstance(event, LeaderElected)}
+
+    assert kinds == set(ElectionKind)

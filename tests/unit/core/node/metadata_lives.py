@@ -1,0 +1,146 @@
+"""A node's metadata log on a simulated disk: one life follows the other on one platter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.unit.core.metadata.given import topic_id
+from tidelog.core.metadata.changes import Change
+from tidelog.core.metadata.cluster import PartitionState, partition_record
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.records import MetadataRecord, TopicRecord
+from tidelog.core.model.ids import TopicId, TopicPartition
+from tidelog.core.model.trace import ListTrace
+from tidelog.core.node.alarms import Alarms
+from tidelog.core.node.metadata_log import MetadataLog
+from tidelog.core.node.metadata_quorum import MetadataQuorum
+from tidelog.core.node.settings import NodeSettings
+from tidelog.core.storage.config import LogConfig
+from tidelog.core.storage.disk import File
+from tidelog.core.storage.log import Log
+from tidelog.worlds.simulator.disk import SimDisk
+from tidelog.worlds.simulator.platter import FileNode, Platter
+from tidelog.worlds.simulator.world import World
+
+DIRECTORY_ID = b"d" * 16
+SEGMENT = "data/__cluster_metadata-0/00000000000000000000.log"
+WALL_MS = 1_800_000_000_000
+
+
+class Directory:
+    """What the metadata log needs of a log directory."""
+
+    def __init__(self, disk: SimDisk, trace: ListTrace) -> None:
+        self._disk = disk
+        self._trace = trace
+        disk.make_directory("data")
+        disk.sync_directory_now("")
+
+    def open_log(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        topic_id: TopicId,
+        config: LogConfig,
+        wall_ms: int,
+    ) -> Log:
+        return Log.open(
+            disk=self._disk,
+            directory=f"data/{topic_partition}",
+            topic_partition=topic_partition,
+            topic_id=topic_id,
+            config=config,
+            trace=self._trace,
+            wall_ms=wall_ms,
+            clean=False,
+        )
+
+
+class Run:
+    """One life of a node, as far as its metadata goes."""
+
+    def __init__(
+        self, machine: Machine, directory: type[Directory], settings: dict[str, str]
+    ) -> None:
+        self.disk = SimDisk(
+            world=machine.world,
+            platter=machine.platter,
+            name="node",
+            random=machine.world.random_for("sync"),
+            on_synced=self._on_synced,
+            on_sync_failed=lambda file, reason: self.failures.append(reason),
+        )
+        self.image = ClusterImage()
+        texts = {"node.id": "1", "log.dirs": "data", "listeners": "PLAINTEXT://here:9092"}
+        self.settings = NodeSettings.of(texts | settings)
+        self.trace = ListTrace()
+        self.random = Random(machine.lives)
+        self.changes: list[Change] = []
+        self.failures: list[str] = []
+        self.replicas = SimpleNamespace(directories=[directory(self.disk, self.trace)])
+        self.alarms = Alarms()
+        self.dirty_fetches: list[Any] = []
+        self.metadata = MetadataLog(cast("Any", self))
+        self.quorum = MetadataQuorum(cast("Any", self))
+        self.metadata.claim_directories()
+        self.metadata.start(0)
+        self.metadata.finish_start(0)
+        self.metadata.tell_partitions()
+        self.metadata.check()
+        self.quorum.check()
+
+    def wall_ms(self, now_ms: int) -> int:
+        return WALL_MS + now_ms
+
+    def on_change(self, change: Change) -> None:
+        self.changes.append(change)
+
+    def on_log_failed(self, log: Log) -> None:
+        self.failures.append(str(log.failed))
+
+    def propose(self, records: Sequence[MetadataRecord], done: list[str], word: str) -> None:
+        self.metadata.propose(records, lambda: done.append(word), now_ms=5)
+
+    def _on_synced(self, file: File, size_bytes: int) -> None:
+        if file.owner is not None:
+            file.owner.on_synced(file, size_bytes)
+            self.metadata.on_synced(0)
+            self.metadata.check()
+
+
+class Machine:
+    """A platter on which one life follows the other."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.world = World(seed=seed)
+        self.platter = Platter(self.world.random_for("platter"), page_bytes=64)
+        self.lives = 0
+
+    def start(
+        self, directory: type[Directory] = Directory, settings: dict[str, str] | None = None
+    ) -> Run:
+        self.lives += 1
+        return Run(self, directory, settings or {})
+
+    def settle(self) -> None:
+        while self.world.step():
+            pass
+
+    def bytes_of(self, path: str) -> bytearray:
+        node = self.platter.find(path)
+        assert isinstance(node, FileNode)
+        return node.data
+
+
+def new_topic(number: int, *, partitions: int = 2) -> list[MetadataRecord]:
+    state = PartitionState(
+        replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0,
+        directories=(DIRECTORY_ID,),
+    )  # fmt: skip
+    return [
+        TopicRecord(name=f"t{number}", topic_id=topic_id(number)),
+        *(partition_record(topic_id(number), index, state) for index in range(partitions)),
+    ]

@@ -1,0 +1,250 @@
+"""A follower's link to its leader: trouble on it, sessions, bad records, ranges, durability."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.core.metadata.given import state, topic
+from tests.unit.core.node.brokers import Brokers
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.replication.events import (
+    FollowerBackedOff,
+    FollowerStartedAnew,
+    FollowerTruncated,
+)
+
+
+def pauses(cluster: Brokers, broker_id: int) -> list[int | None]:
+    return [each.wait_ms for each in cluster.traces[broker_id].of(FollowerBackedOff)]
+
+
+@pytest.mark.scenario("D3-T3")
+def test_a_dead_leader_is_tried_again_and_again_with_at_most_a_second_in_between() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    before = cluster.data(2)
+    cluster.kill(1)
+    cluster.pass_time(5_000)
+
+    assert pauses(cluster, 2) == [20, 40, 80, 160, 320, 640, 1_000, 1_000, 1_000, 1_000]
+    assert cluster.data(2) == before
+
+    cluster.start(1)
+    cluster.pass_time(1_000)
+    assert cluster.produce(1, "two").code == ErrorCode.NONE
+
+
+def test_a_new_leader_is_asked_at_once_whatever_happened_before() -> None:
+    cluster = Brokers(1, 2, 3)
+    cluster.kill(1)
+    cluster.pass_time(5_000)
+    cluster.elect(2, (2, 3))
+    assert cluster.produce(2, "one").code == ErrorCode.NONE
+    assert cluster.nodes[3].follower_links.leaders() == [2]
+
+
+def test_a_leader_that_restarted_has_forgotten_the_session_and_gets_another() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    cluster.kill(1)
+    cluster.start(1)
+    cluster.elect(1, (1, 2))
+    cluster.pass_time(20)
+    assert cluster.produce(1, "two").code == ErrorCode.NONE
+    assert cluster.data(1) == cluster.data(2)
+
+
+def test_a_new_partition_is_asked_for_while_the_leader_still_holds_a_fetch() -> None:
+    """Otherwise its first record would wait for the end of that fetch, half a second away."""
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+
+    cluster.apply(*topic("payments", 8, state(1, 2)))
+    cluster.run()
+
+    partition = cluster.nodes[1].partition("payments", 0)
+    assert partition is not None and partition.leadership is not None
+    assert partition.leadership.followers[2].log_end_offset == 0, "it has asked, in no time at all"
+    assert pauses(cluster, 2) == []
+    assert cluster.produce(1, "two").code == ErrorCode.NONE
+    assert cluster.data(1) == cluster.data(2)
+    assert cluster.nodes[1].fetch_sessions._sessions.keys() == {
+        cluster.nodes[2].follower_links._links[1]._session_id
+    }, "still the same session"
+
+
+def test_an_answer_to_an_older_question_is_not_taken_for_one_to_the_newer() -> None:
+    """The leader refuses the old leader epoch while the follower asks with the new one already."""
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+
+    election = cluster.elect(1, (1, 2), to=())
+    cluster.tell(1, election)
+    cluster.tell(2, election)
+    cluster.run()
+
+    assert None not in pauses(cluster, 2), "nothing is left to wait for"
+    assert cluster.produce(1, "two").code == ErrorCode.NONE
+
+
+def test_a_session_that_the_leader_dropped_is_begun_anew_without_a_pause() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    sessions = cluster.nodes[1].fetch_sessions
+    for session_id in list(sessions._sessions):
+        sessions.remove(session_id)
+    cluster.pass_time(500)
+
+    assert cluster.produce(1, "two").code == ErrorCode.NONE
+    assert pauses(cluster, 2) == []
+
+
+def test_a_leader_that_hears_of_its_leadership_later_is_asked_again_soon() -> None:
+    cluster = Brokers(1, 2, 3)
+    election = cluster.elect(3, (3, 2, 1), to=(1, 2))
+    cluster.pass_time(50)
+    assert pauses(cluster, 2) == [20, 40]
+
+    cluster.tell(3, election)
+    cluster.pass_time(40)
+    assert cluster.produce(3, "one").code == ErrorCode.NONE
+
+
+def test_a_follower_that_hears_of_a_new_leader_epoch_later_waits_for_that() -> None:
+    cluster = Brokers(1, 2)
+    election = cluster.elect(1, (1, 2), to=(1,))
+    cluster.run()
+    assert pauses(cluster, 2) == [None]
+
+    cluster.tell(2, election)
+    assert cluster.produce(1, "one").code == ErrorCode.NONE
+
+
+@pytest.mark.scenario("X-33")
+def test_a_damaged_batch_is_not_copied() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    cluster.kill(2)
+    cluster.produce(1, "two", acks=1)
+    segment = cluster.partition(1).log.files.segments[-1].file
+    cluster.disks[1].files[segment.path][-1] ^= 1
+    cluster.start(2)
+    cluster.run()
+
+    assert cluster.end(2) == 1
+    assert pauses(cluster, 2) == [20]
+    assert cluster.high_watermark(1) == 1
+
+
+@pytest.mark.scenario("X-37")
+def test_a_follower_whose_end_the_leader_no_longer_has_begins_anew_where_the_leader_does() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    cluster.kill(2)
+    cluster.fence(2)
+    cluster.set_isr(1)
+    for number in range(5):
+        cluster.produce(1, f"{number}")
+    deleted = cluster.client(1).delete_before(4)
+    assert deleted.code == ErrorCode.NONE
+    cluster.register(2, broker_epoch=70)
+    cluster.start(2, broker_epoch=70)
+    cluster.run()
+
+    (anew,) = cluster.traces[2].of(FollowerStartedAnew)
+    assert (anew.from_end_offset, anew.at_offset) == (1, 4)
+    assert cluster.partition(2).log_start_offset == 4
+    assert cluster.batches(2) == [(4, 0), (5, 0)]
+    assert cluster.partition(1).isr == (1, 2)
+    assert cluster.epochs(2) == [(0, 4)]
+
+
+def test_a_leader_that_begins_in_the_middle_of_a_batch_sends_the_whole_batch() -> None:
+    cluster = Brokers(1, 2)
+    cluster.kill(2)
+    cluster.fence(2)
+    cluster.set_isr(1)
+    cluster.client(1).produce("a", "b", "c", "d")
+    deleted = cluster.client(1).delete_before(2)
+    assert deleted.code == ErrorCode.NONE
+    cluster.register(2, broker_epoch=70)
+    cluster.start(2, broker_epoch=70)
+    cluster.run()
+
+    assert (cluster.partition(2).log_start_offset, cluster.end(2)) == (2, 4)
+    assert cluster.batches(2) == [(0, 0)]
+
+
+def test_a_follower_that_is_longer_than_its_leader_is_cut_to_it() -> None:
+    """An unclean election, and a leader whose leader epochs say nothing of ours."""
+    cluster = Brokers(1, 2)
+    cluster.held = {(1, 2)}
+    for number in range(3):
+        cluster.produce(1, f"{number}", acks=1)
+    cluster.held.clear()
+    cluster.elect(2, (2,))
+    cluster.run()
+
+    assert cluster.end(1) == 0
+    assert cluster.traces[1].of(FollowerTruncated)[0].to_end_offset == 0
+
+
+def test_a_partition_that_is_deleted_is_no_longer_copied() -> None:
+    from tests.unit.core.metadata.given import topic_id
+    from tests.unit.core.node.brokers import NUMBER
+    from tidelog.core.metadata.records import RemoveTopicRecord
+
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    cluster.apply(RemoveTopicRecord(topic_id=topic_id(NUMBER)))
+    cluster.pass_time(1_000)
+    assert cluster.nodes[2].follower_links.leaders() == []
+
+
+@pytest.mark.parametrize("fsync", ["group", "always"])
+def test_a_follower_acknowledges_what_is_on_its_disk_and_nothing_else(fsync: str) -> None:
+    cluster = Brokers(1, 2, settings={"tidelog.fsync": fsync})
+    assert cluster.produce(1, "one").code == ErrorCode.NONE
+    cluster.syncs[2] = False
+    asked = cluster.produce(1, "two")
+
+    assert cluster.end(2) == 2
+    assert cluster.partition(2).log.synced_end_offset == 1
+    assert cluster.high_watermark(1) == 1
+    assert not asked.is_answered
+
+    cluster.syncs[2] = True
+    cluster.run()
+    assert asked.code == ErrorCode.NONE
+
+
+def test_a_leader_counts_its_own_share_when_it_is_on_its_disk() -> None:
+    cluster = Brokers(1, 2, settings={"tidelog.fsync": "group"})
+    cluster.syncs[1] = False
+    asked = cluster.produce(1, "one")
+    assert cluster.partition(2).log.synced_end_offset == 1
+    assert cluster.high_watermark(1) == 0
+    assert not asked.is_answered
+
+    cluster.syncs[1] = True
+    cluster.run()
+    assert asked.code == ErrorCode.NONE
+
+
+def test_without_syncs_a_follower_does_not_wait_for_its_disk() -> None:
+    cluster = Brokers(1, 2)
+    cluster.syncs = {1: False, 2: False}
+    assert cluster.produce(1, "one").code == ErrorCode.NONE
+
+
+def test_a_follower_that_comes_back_on_a_new_link_leaves_no_second_session_behind() -> None:
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    for _ in range(3):
+        link = cluster.nodes[2].follower_links._links[1].link
+        assert link is not None
+        link.end("reset", cluster.now_ms)
+        cluster.nodes[2].end_of_tick(cluster.now_ms)
+        cluster.pass_time(1_000)
+    assert len(cluster.nodes[1].fetch_sessions) == 1
+    assert cluster.produce(1, "two").code == ErrorCode.NONE

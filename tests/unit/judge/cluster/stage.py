@@ -1,0 +1,140 @@
+"""A cluster of three made of facts alone: healthy until a test plants a violation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tidelog.judge.cluster.court import Court
+from tidelog.judge.cluster.facts import (
+    METADATA,
+    Batch,
+    BrokerFacts,
+    Life,
+    PartitionFacts,
+    QuorumFacts,
+    ReplicaFacts,
+)
+
+P = "orders-0"
+NODES = (1, 2, 3)
+
+
+def batch(base_offset: int, leader_epoch: int = 0, *, by: str = "a", count: int = 1) -> Batch:
+    return Batch(base_offset, base_offset + count, leader_epoch, ord(by))
+
+
+class Facts:
+    """Three running brokers, one partition led by 1 in leader epoch 0, the quorum led by 1."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.court = Court(now_us=lambda: self.now_us)
+        self.lives = {node: Life(node, 1) for node in NODES}
+        self.partition = PartitionFacts(
+            partition=P,
+            replicas=NODES,
+            isr=frozenset(NODES),
+            eligible=frozenset(),
+            last_known_leaders=(),
+            leader=1,
+            leader_epoch=0,
+            partition_epoch=0,
+            minimum=2,
+            allows_unclean=False,
+        )
+        self.replicas = {node: self._replica(node) for node in NODES}
+        self.quorum = {node: self._quorum(node) for node in NODES}
+        for node in NODES:
+            self.court.on_up(self.lives[node])
+            self.court.on_registered(node, 10 + node)
+            self.court.on_broker(
+                BrokerFacts(broker_id=node, broker_epoch=10 + node, is_fenced=False)
+            )
+        self.court.on_partition(self.partition)
+        for node in NODES:
+            self.court.on_log(P, node, start_offset=0)
+            self.court.on_replica(self.replicas[node])
+            self.court.on_log(METADATA, node, start_offset=0)
+            self.court.on_quorum(self.quorum[node])
+
+    def _replica(self, node: int) -> ReplicaFacts:
+        return ReplicaFacts(
+            life=self.lives[node],
+            partition=P,
+            is_leader=node == 1,
+            leader_epoch=0,
+            isr=frozenset(NODES) if node == 1 else frozenset(),
+            maximal_isr=frozenset(NODES) if node == 1 else frozenset(),
+            minimum=2,
+            high_watermark=0,
+            held_end_offset=0,
+        )
+
+    def _quorum(self, node: int) -> QuorumFacts:
+        return QuorumFacts(
+            life=self.lives[node],
+            voters=NODES,
+            quorum_epoch=1,
+            is_leader=node == 1,
+            voted_for=1,
+            high_watermark=0,
+            held_end_offset=0,
+            applied_end_offset=0,
+        )
+
+    # Words for what happens.
+
+    def append(self, node: int, *batches: Batch, cut_to: int | None = None) -> None:
+        """A replica's log grows, and it vouches for all of it."""
+        self.court.on_log(P, node, start_offset=0, cut_to=cut_to, appended=batches)
+        self.replica(node, held_end_offset=self.court.picture.mirror(P, node).end_offset)
+
+    def replica(self, node: int, **changed: object) -> None:
+        self.replicas[node] = replace(self.replicas[node], **changed)  # type: ignore[arg-type]
+        self.court.on_replica(self.replicas[node])
+
+    def commit(self, node: int, high_watermark: int) -> None:
+        self.replica(node, high_watermark=high_watermark)
+
+    def metadata(self, **changed: object) -> None:
+        """A committed change of the partition."""
+        partition_epoch = self.partition.partition_epoch + 1
+        facts = {"partition_epoch": partition_epoch, **changed}
+        self.partition = replace(self.partition, **facts)  # type: ignore[arg-type]
+        self.court.on_partition(self.partition)
+
+    def elect(self, node: int, leader_epoch: int, **changed: object) -> None:
+        """Metadata names a leader, and it leads with the in-sync set that it was given."""
+        self.metadata(leader=node, leader_epoch=leader_epoch, **changed)
+        isr = self.partition.isr
+        self.replica(node, is_leader=True, leader_epoch=leader_epoch, isr=isr, maximal_isr=isr)
+
+    def member(self, node: int, **changed: object) -> None:
+        """A node's part in the quorum changes."""
+        self.quorum[node] = replace(self.quorum[node], **changed)  # type: ignore[arg-type]
+        self.court.on_quorum(self.quorum[node])
+
+    def write_metadata(self, node: int, *batches: Batch) -> None:
+        self.court.on_log(METADATA, node, start_offset=0, appended=batches)
+        end_offset = self.court.picture.mirror(METADATA, node).end_offset
+        self.member(node, held_end_offset=end_offset)
+
+    def restart(self, node: int) -> Life:
+        self.court.on_down(node, floors=None)
+        self.lives[node] = life = Life(node, self.lives[node].number + 1)
+        self.replicas[node] = replace(self.replicas[node], life=life, is_leader=False)
+        self.quorum[node] = replace(self.quorum[node], life=life, is_leader=False)
+        self.court.on_up(life)
+        return life
+
+    def found(self) -> set[str]:
+        """The invariants that the court has seen broken, looking at what was touched."""
+        self.court.judge_step()
+        return {anomaly.check for anomaly in self.court.anomalies}
+
+    def replicated(self, count: int = 1) -> None:
+        """Records that everybody holds and the leader committed."""
+        batches = [batch(offset) for offset in range(count)]
+        for node in NODES:
+            self.append(node, *batches)
+        self.commit(1, count)

@@ -1,0 +1,149 @@
+"""The court turns elections and lost tails into excuses, and looks no less closely in steps."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.unit.judge.cluster.stage import NODES, Facts, P, batch
+from tidelog.judge.excuses import Elected, Election, TailLost
+
+
+def elections(facts: Facts) -> list[Elected]:
+    return [excuse for excuse in facts.court.excuses() if isinstance(excuse, Elected)]
+
+
+def tails(facts: Facts) -> list[TailLost]:
+    return [excuse for excuse in facts.court.excuses() if isinstance(excuse, TailLost)]
+
+
+def test_an_election_tells_how_much_of_the_old_leaders_log_was_kept() -> None:
+    facts = Facts()
+    facts.replicated(2)
+    facts.append(1, batch(2), batch(3))
+    facts.append(2, batch(2))
+
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+
+    first, second = elections(facts)
+    assert (first.leader, first.election) == (1, Election.CLEAN)
+    assert (second.leader, second.leader_epoch) == (2, 1)
+    assert (second.election, second.kept_end_offset) == (Election.CLEAN, 3)
+
+
+def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_what_it_has() -> None:
+    facts = Facts()
+    facts.replicated(1)
+    for offset in (1, 2):
+        facts.append(1, batch(offset))
+    facts.court.on_log(P, 1, start_offset=3)
+
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+
+    assert elections(facts)[-1].kept_end_offset == 1
+
+
+def test_an_old_leader_that_has_not_heard_may_still_answer() -> None:
+    facts = Facts()
+    facts.now_us = 5
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+    facts.now_us = 9
+    facts.replica(1, is_leader=False, leader_epoch=1)
+
+    assert elections(facts)[-1].at_us == 5
+    assert elections(facts)[-1].believed_until_us == 9
+
+
+def test_the_return_of_the_last_known_leader_is_told_from_an_unclean_election() -> None:
+    facts = Facts()
+    facts.metadata(
+        isr=frozenset(), leader=None, leader_epoch=1, last_known_leaders=(1,), allows_unclean=True
+    )
+    facts.elect(1, 2, isr=frozenset({1}), last_known_leaders=())
+    facts.metadata(isr=frozenset(), leader=None, leader_epoch=3, last_known_leaders=(1,))
+    facts.elect(2, 4, isr=frozenset({2}), last_known_leaders=())
+
+    assert [each.election for each in elections(facts)] == [
+        Election.CLEAN,
+        Election.LAST_KNOWN,
+        Election.UNCLEAN,
+    ]
+
+
+def test_a_power_loss_is_an_excuse_with_a_floor() -> None:
+    facts = Facts()
+    facts.now_us = 7
+
+    facts.court.on_down(2, floors={P: 3}, because="power loss")
+
+    assert facts.court.excuses()[-1] == TailLost(
+        at_us=7, partition=P, broker_id=2, floor_offset=3, because="power loss"
+    )
+
+
+def test_a_lost_tail_is_an_excuse_until_the_replica_has_everything_again() -> None:
+    facts = Facts()
+    facts.replicated(2)
+    facts.court.on_down(3, floors={P: 1}, because="power loss")
+    facts.restart(3)
+    facts.append(3, cut_to=1)
+    facts.court.judge_step()
+    (lost,) = tails(facts)
+    assert lost.until_us is None
+
+    facts.now_us = 9
+    facts.append(3, batch(1))
+    facts.court.judge_step()
+
+    (lost,) = tails(facts)
+    assert lost.until_us == 9
+
+
+def test_after_an_unclean_election_the_lost_part_is_no_longer_asked_for() -> None:
+    facts = Facts()
+    facts.replicated(3)
+    facts.append(3, cut_to=1)
+    facts.metadata(isr=frozenset({1, 2}), allows_unclean=True)
+    facts.elect(3, 1, isr=frozenset({3}))
+
+    assert facts.court.picture.committed_log(P).end_offset == 1
+    assert facts.found() == set()
+
+
+def random_step(facts: Facts, random: Random) -> None:
+    """Something that may happen, right or wrong."""
+    node = random.choice(NODES)
+    mirror = facts.court.picture.mirror(P, node)
+    what = random.choice(("append", "append", "append", "cut", "commit", "isr", "elect", "fence"))
+    if what == "append":
+        by = random.choice("aaaaaaaaab")
+        facts.append(node, batch(mirror.end_offset, facts.partition.leader_epoch, by=by))
+    elif what == "cut":
+        facts.append(node, cut_to=random.randint(0, mirror.end_offset))
+    elif what == "commit":
+        facts.commit(node, min(mirror.end_offset, facts.replicas[node].high_watermark + 1))
+    elif what == "isr":
+        isr = frozenset(random.sample(NODES, random.randint(1, 3)))
+        facts.metadata(isr=isr, eligible=frozenset(random.sample(NODES, random.randint(0, 1))))
+    elif what == "elect":
+        facts.elect(node, facts.partition.leader_epoch + random.randint(0, 1))
+    else:
+        facts.restart(node)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_steps_and_full_checks_agree_on_random_lives(seed: int) -> None:
+    step, everything = Facts(), Facts()
+    for facts in (step, everything):
+        random = Random(seed)
+        for _ in range(30):
+            random_step(facts, random)
+            if facts is step:
+                facts.court.judge_step()
+            else:
+                facts.court.judge_all()
+
+    told = [(a.check, a.evidence) for a in everything.court.anomalies]
+    assert [(a.check, a.evidence) for a in step.court.anomalies] == told
+    assert told, "a life that breaks nothing shows nothing"
