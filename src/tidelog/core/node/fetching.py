@@ -104,6 +104,7 @@ def assemble(
             answers.append((entry, _unknown(node, entry)))
             continue
         readable += 1
+        is_new = entry.partition is not partition
         entry.watch(partition)
         found = read(node, partition, entry, call, bytes_left=bytes_left, is_first=not total_bytes)
         answers.append((entry, found))
@@ -119,6 +120,9 @@ def assemble(
             is_enough |= _is_urgent(node, entry, found)
             if asked_ms is not None:
                 _count(node, partition, entry, call, asked_ms)
+            elif is_new:
+                # It came while the fetch waited, and its follower may never mention it again.
+                session.outsiders[entry] = None
     return answers, is_enough or total_bytes >= bytes_min or not _waits(session, answers, readable)
 
 

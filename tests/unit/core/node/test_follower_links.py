@@ -11,6 +11,7 @@ from tidelog.core.replication.events import (
     FollowerBackedOff,
     FollowerStartedAnew,
     FollowerTruncated,
+    IsrProposed,
 )
 
 
@@ -71,6 +72,23 @@ def test_a_new_partition_is_asked_for_while_the_leader_still_holds_a_fetch() -> 
     assert cluster.nodes[1].fetch_sessions._sessions.keys() == {
         cluster.nodes[2].follower_links._links[1]._session_id
     }, "still the same session"
+
+
+def test_a_fetch_that_waits_while_its_leader_learns_of_the_partition_counts_with_the_next() -> None:
+    """It began with "unknown" and ended with "nothing new": the follower says no more about it."""
+    cluster = Brokers(1, 2, grants_wishes=False)
+    cluster.produce(1, "one")
+    records = topic("payments", 8, state(1, 2, isr=(1,)))
+    cluster.apply(*records, to=(2,))
+    cluster.run()
+    for record in records:
+        cluster.tell(1, record)
+    cluster.pass_time(2_000)
+
+    partition = cluster.nodes[1].partition("payments", 0)
+    assert partition is not None and partition.leadership is not None
+    assert partition.leadership.followers[2].log_end_offset == 0
+    assert [each.isr for each in cluster.traces[1].of(IsrProposed)] == [(1, 2)]
 
 
 def test_an_answer_to_an_older_question_is_not_taken_for_one_to_the_newer() -> None:
