@@ -1,7 +1,9 @@
 """Log lines: what the core and the shell emit as values becomes lines on standard error.
 
 As text (`time LEVEL Event key=value ...`) for people, or as one JSON object per line for machines.
-Events that a stranger can cause at will are limited per second, and what was left out is counted.
+Those are given the monotonic clock, too (`at_us`): the lines of all processes of one machine can be
+put in order, whatever happens to the wall clock. Events that a stranger can cause at will are
+limited per second, and what was left out is counted.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -65,10 +67,12 @@ class LogLines:
         level: str = "info",
         write: Callable[[str], None] = to_standard_error,
         wall_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._write = write
         self._wall_ns = wall_ns
-        self._line = _json_line if form == "json" else _text_line
+        self._monotonic_ns = monotonic_ns
+        self._line = self._json_line if form == "json" else _text_line
         self._lowest = LEVELS.index(level)
         self._second = 0
         self._counts: dict[str, int] = {}
@@ -87,6 +91,15 @@ class LogLines:
         """A line without an event type of its own."""
         if LEVELS.index(level) >= self._lowest:
             self._write(self._line(self._wall_ns(), level, name, values))
+
+    def _json_line(self, wall_ns: int, level: str, name: str, values: dict[str, object]) -> str:
+        head = {
+            "time": _timestamp(wall_ns),
+            "at_us": self._monotonic_ns() // 1_000,
+            "level": level,
+            "event": name,
+        }
+        return json.dumps(head | {key: _plain(value) for key, value in values.items()}) + "\n"
 
     def _is_too_much(self, name: str, wall_ns: int) -> bool:
         second = wall_ns // 1_000_000_000
@@ -131,11 +144,6 @@ def _text(value: object) -> str:
     return text if is_bare else json.dumps(text)
 
 
-def _json_line(wall_ns: int, level: str, name: str, values: dict[str, object]) -> str:
-    plain = {key: _plain(value) for key, value in values.items()}
-    return json.dumps({"time": _timestamp(wall_ns), "level": level, "event": name, **plain}) + "\n"
-
-
 def _id_text(value: bytes) -> str:
     """As Kafka shows ids to people."""
     return urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
@@ -143,6 +151,8 @@ def _id_text(value: bytes) -> str:
 
 def _plain(value: object) -> object:
     """What JSON can say; other values as their text."""
+    if isinstance(value, StrEnum):
+        return value.value
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, bool | int | float | str):

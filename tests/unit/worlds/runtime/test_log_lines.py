@@ -6,17 +6,25 @@ import json
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.core.controller.events import ElectionKind, LeaderElected
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.events import LogDirectoryFailed, NodeStarted
 from tidelog.worlds.runtime.events import ConnectionDropped, ConnectionOpened
 from tidelog.worlds.runtime.log_lines import LogLines
 
+LAST_KNOWN = ElectionKind.LAST_KNOWN
 NOON_NS = 1_700_000_000_123_456_789
 
 
 def lines_of(*events: object, form: str = "text", level: str = "info") -> list[str]:
     written: list[str] = []
-    log = LogLines(form=form, level=level, write=written.append, wall_ns=lambda: NOON_NS)
+    log = LogLines(
+        form=form,
+        level=level,
+        write=written.append,
+        wall_ns=lambda: NOON_NS,
+        monotonic_ns=lambda: 5_000_999,
+    )
     for event in events:
         log.emit(event)
     return written
@@ -38,6 +46,7 @@ def test_an_event_is_one_object_of_json() -> None:
     [line] = lines_of(NodeStarted(node_id=1, topics=2, partitions=3), form="json")
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:20.123Z",
+        "at_us": 5_000,
         "level": "info",
         "event": "NodeStarted",
         "node_id": 1,
@@ -78,6 +87,12 @@ def test_a_member_of_a_closed_set_goes_by_its_name() -> None:
 
     [line] = lines_of(Refused(ErrorCode.NOT_CONTROLLER))
     assert line.endswith(" Refused error=NOT_CONTROLLER\n")
+
+
+def test_a_word_of_a_closed_set_is_written_as_it_is() -> None:
+    event = LeaderElected(topic="t", partition=0, leader=1, leader_epoch=2, kind=LAST_KNOWN)
+    [line] = lines_of(event)
+    assert line.endswith(" kind=last-known\n")
 
 
 def test_quiet_events_are_for_those_who_ask() -> None:
