@@ -208,6 +208,10 @@ class _Socket:
         if code:
             self._loop.ended(self._link, _reason(code), now_ms)
             return
+        if self.socket.getsockname() == self.socket.getpeername():
+            # Nobody listens there: the system chose that very port for our own end.
+            self._loop.ended(self._link, "refused", now_ms)
+            return
         self._is_open = True
         self._loop.watch(self, selectors.EVENT_READ)
         self._loop.opened(self._link, now_ms)

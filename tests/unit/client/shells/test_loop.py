@@ -1,0 +1,69 @@
+"""The loop's sockets: what they say about a door behind which nobody is."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.process.ports import HOST, free_port
+from tidelog.client.config import Address, ClientConfig
+from tidelog.client.shells import loop as loop_module
+from tidelog.client.shells.loop import Loop
+
+LINK = 7
+
+
+class SelfConnecting(socket.socket):
+    """What chance does with a closed port of those that the system chooses from: the near end of
+    the connection gets the very port that it goes to, and TCP opens it from both sides."""
+
+    def connect_ex(self, address: Any) -> int:
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.bind(address)
+        return super().connect_ex(address)
+
+
+class Client:
+    """Notes what the loop tells."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def on_link_opened(self, link: int, now_ms: int) -> None:
+        self.told.append(("opened", link))
+
+    def on_link_closed(self, link: int, reason: str, now_ms: int) -> None:
+        self.told.append(("closed", link, reason))
+
+    def end_of_tick(self, now_ms: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def told_about(port: int) -> list[tuple[object, ...]]:
+    loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+    loop.client = client = Client()  # type: ignore[assignment]
+    loop.connect(LINK, HOST, port, "a test")
+    while not client.told:
+        loop.turn(None)
+    loop.close()
+    return client.told
+
+
+def test_a_closed_port_refuses() -> None:
+    assert told_about(free_port()) == [("closed", LINK, "refused")]
+
+
+def test_an_open_port_opens() -> None:
+    with socket.create_server((HOST, 0)) as listening:
+        assert told_about(listening.getsockname()[1]) == [("opened", LINK)]
+
+
+def test_a_connection_to_itself_counts_as_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens there; a client that took it for open would wait for its own answers."""
+    mine = SimpleNamespace(**{**vars(socket), "socket": SelfConnecting})
+    monkeypatch.setattr(loop_module, "socket", mine)
+    assert told_about(free_port()) == [("closed", LINK, "refused")]
