@@ -65,7 +65,7 @@ class Figures:
 HEADINGS = ("", "unit", TIDELOG, KAFKA, "ratio", "floor", "bar", "met")
 BROKER_CORES, CLIENT_CORES, OTHER_CORES = "cores: broker", "cores: client", "cores: others"
 UNITS = (
-    *("MB/s", "k records/s", "requests/s", "ms", "s", "MiB", "% of a core"),
+    *("MB/s", "k records/s", "requests/s", "ms", "s", "times", "MiB", "% of a core"),
     *("broker CPU-s/GB", "broker CPU-µs/request", "µs/request"),
 )
 """In this order in the table; what kept a run from being faster has a table of its own."""

@@ -1,0 +1,213 @@
+"""Three brokers under test: Tidelog and Apache Kafka with the same handles and the same settings.
+
+Everything about them is asked over the wire, so that both are looked at in the same way.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench.brokers import KAFKA, KAFKA_HEAP, SETTINGS, TIDELOG
+from tests.kafka import KafkaCluster
+from tests.kafka.broker import KafkaNode
+from tests.process.broker import BrokerProcess
+from tests.process.cluster import ClusterProcesses
+from tests.process.wire import WireClient
+
+BROKERS = 3
+PATIENCE_S = 120.0
+PAUSE_S = 0.02
+PREFERRED = 0
+METADATA_LOG = "__cluster_metadata"
+MIN_INSYNC = {"name": "min.insync.replicas", "value": "2"}
+
+
+class NotInTime(Exception):
+    """The cluster did not get where the benchmark needs it."""
+
+
+class NodeProcess(Protocol):
+    """One broker's process."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def is_running(self) -> bool: ...
+    def kill(self) -> None: ...
+
+
+class Cluster:
+    """Three brokers of one make, 1 to 3."""
+
+    replication_factor = BROKERS
+
+    def __init__(self, name: str, nodes: Mapping[int, NodeProcess], logs: Mapping[int, Path]) -> None:
+        self.name = name
+        self.nodes = dict(nodes)
+        self._logs = dict(logs)
+
+    @property
+    def address(self) -> str:
+        """All brokers, as clients want it."""
+        return ",".join(node.address for node in self.nodes.values())
+
+    @property
+    def pids(self) -> list[int]:
+        return [node.pid for node in self.nodes.values() if node.is_running]
+
+    def log_lines(self, broker_id: int) -> list[str]:
+        path = self._logs[broker_id]
+        return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+    # What is done to a broker.
+
+    def kill(self, broker_id: int) -> None:
+        """kill -9."""
+        self.nodes[broker_id].kill()
+
+    def stop(self, broker_id: int) -> None:
+        """SIGTERM, until it has ended."""
+        node = self.nodes[broker_id]
+        assert isinstance(node, BrokerProcess | KafkaNode)
+        node.stop()
+
+    def start(self, broker_id: int) -> None:
+        """Its process only."""
+        node = self.nodes[broker_id]
+        if isinstance(node, KafkaNode):
+            node.start()
+        else:
+            assert isinstance(node, BrokerProcess)
+            node.launch()
+
+    # What the cluster says.
+
+    def ask(self, api: str, version: int, *, at: int | None = None, **fields: Any) -> Any:
+        """The answer of that broker, or of the first that answers at all."""
+        for broker_id in self.nodes if at is None else [at]:
+            if self.nodes[broker_id].is_running:
+                with suppress(OSError), WireClient(self.nodes[broker_id].address) as wire:
+                    return wire.ask(api, version, **fields)
+        return None
+
+    def partitions(self, topic: str, *, at: int | None = None) -> dict[int, Any]:
+        """What Metadata tells of each partition; empty while nobody can say."""
+        answer = self.ask("Metadata", 12, at=at, topics=[{"name": topic}])
+        if answer is None or answer.topics[0].error_code:
+            return {}
+        return {each.partition_index: each for each in answer.topics[0].partitions}
+
+    def controller(self) -> int | None:
+        """The active controller: the leader of the metadata log."""
+        asked = {"topic_name": METADATA_LOG, "partitions": [{"partition_index": 0}]}
+        answer = self.ask("DescribeQuorum", 1, topics=[asked])
+        if answer is None or answer.error_code or not answer.topics:
+            return None
+        leader: int = answer.topics[0].partitions[0].leader_id
+        return leader if leader in self.nodes else None
+
+    def known_brokers(self, broker_id: int) -> set[int]:
+        """The brokers that this one tells its clients of."""
+        answer = self.ask("Metadata", 12, at=broker_id, topics=[])
+        return set() if answer is None else {broker.node_id for broker in answer.brokers}
+
+    # What the benchmarks wait for and make.
+
+    def wait_until_formed(self) -> None:
+        everybody = set(self.nodes)
+        wait(
+            lambda: all(self.known_brokers(each) == everybody for each in everybody),
+            "all brokers to know each other",
+        )
+
+    def wait_until_in_sync(self, topic: str) -> None:
+        """Until every broker says that all copies of all partitions are in sync."""
+
+        def is_in_sync() -> bool:
+            for broker_id in self.nodes:
+                told = self.partitions(topic, at=broker_id).values()
+                if not told or any(
+                    each.error_code or set(each.isr_nodes) != set(each.replica_nodes)
+                    for each in told
+                ):
+                    return False
+            return True
+
+        wait(is_in_sync, f"all copies of {topic}")
+
+    def create_topic(self, name: str, assignment: list[list[int]]) -> None:
+        """One partition for each list of replicas, of which the first is preferred."""
+        wanted = [
+            {"partition_index": index, "broker_ids": brokers}
+            for index, brokers in enumerate(assignment)
+        ]
+        topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [MIN_INSYNC]}
+        answer = self.ask(
+            "CreateTopics", 7, topics=[{**topic, "assignments": wanted}], timeout_ms=30_000
+        )
+        if answer is None or answer.topics[0].error_code:
+            raise NotInTime(f"{self.name} does not create {name}: {answer}")
+        self.wait_until_in_sync(name)
+
+    def elect_preferred(self, topic: str, leaders: Mapping[int, int]) -> None:
+        """Until each partition is led by the broker that it is given."""
+
+        def are_leading() -> bool:
+            told = self.partitions(topic)
+            if {index: each.leader_id for index, each in told.items()} == dict(leaders):
+                return True
+            asked = [{"topic": topic, "partitions": sorted(leaders)}]
+            self.ask(
+                "ElectLeaders",
+                2,
+                election_type=PREFERRED,
+                topic_partitions=asked,
+                timeout_ms=30_000,
+            )
+            return False
+
+        wait(are_leading, f"the preferred leaders of {topic}")
+
+
+def wait(condition: Callable[[], bool], what: str, *, within_s: float = PATIENCE_S) -> None:
+    """Until it is true."""
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline_s:
+            raise NotInTime(f"waited {within_s:g} s in vain for {what}")
+        time.sleep(PAUSE_S)
+
+
+@contextmanager
+def running_cluster(name: str, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """Three brokers that know each other, in a directory that is removed afterwards."""
+    merged = {**SETTINGS, **(settings or {})}
+    if name == KAFKA:
+        with KafkaCluster(brokers=BROKERS, settings=merged, heap=KAFKA_HEAP) as kafka:
+            nodes = {node.node_id: node for node in kafka.nodes}
+            logs = {node.node_id: node.directory / "broker.log" for node in kafka.nodes}
+            cluster = Cluster(KAFKA, nodes, logs)
+            cluster.wait_until_formed()
+            yield cluster
+        return
+    with directory_for_bench() as directory:
+        with ClusterProcesses(directory=directory, settings=merged) as processes:
+            logs = {each: node.directory / "broker.log" for each, node in processes.nodes.items()}
+            yield Cluster(TIDELOG, processes.nodes, logs)
+
+
+@contextmanager
+def directory_for_bench() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="tidelog-bench-"))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
