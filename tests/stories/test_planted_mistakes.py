@@ -80,7 +80,7 @@ def rack_a_is_trusted(patch: pytest.MonkeyPatch) -> None:
             followers_count_before_they_synced,
             "power_fails_everywhere_with_group_commit",
             "X-34",
-            "every acknowledged record is there",
+            "every replica has what was acknowledged",
         ),
         (one_refusal_is_a_proof, "a_listener_is_opened_anew", "X-41", "one refusal is no proof"),
         (

@@ -83,7 +83,7 @@ def decide_admission(
     the broker registers again, and the next controller cleans up what is left.
     """
     known = image.brokers.get(newcomer.broker_id)
-    shift = Shift(image, settings, leaving=newcomer.broker_id)
+    shift = Shift(image, settings, leaving=(newcomer.broker_id,))
     if known is not None and known.incarnation_id == newcomer.incarnation_id:
         amended = replace(
             _broker(newcomer, broker_epoch=known.broker_epoch),
@@ -95,7 +95,7 @@ def decide_admission(
     is_clean = known is not None and _stopped_cleanly(known, newcomer)
     in_sync = image.index.in_sync(newcomer.broker_id)
     if is_clean or not settings.keeps_eligible:
-        shift.without(newcomer.broker_id, in_sync)
+        shift.without_leaving(in_sync)
     else:
         shift.without_trust(newcomer.broker_id, in_sync)
         shift.without_trust(newcomer.broker_id, image.index.eligible(newcomer.broker_id))

@@ -29,7 +29,7 @@ def decide_directories(
 ) -> tuple[Shift, list[ErrorCode]]:
     """Take down what is told; a replica in a directory that is lost leaves its in-sync set."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=broker_id)
+    shift = Shift(image, settings, leaving=(broker_id,))
     errors = []
     for placed in told:
         error = _refuse(image, placed.key, broker_id)
@@ -46,7 +46,7 @@ def decide_directories(
                 )
             )
         if not broker.has_working(placed.directory) and broker_id in state.isr:
-            shift.without(broker_id, [placed.key])
+            shift.without_leaving([placed.key])
     return shift, errors
 
 

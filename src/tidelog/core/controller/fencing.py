@@ -6,7 +6,7 @@ record about the broker in one decision: nobody ever sees a fenced broker lead.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tidelog.core.controller.events import BrokerFenced, BrokerLeaves, BrokerUnfenced
 from tidelog.core.controller.leadership import Settings, Shift
@@ -21,21 +21,29 @@ from tidelog.core.metadata.records import (
 
 
 def decide_fencing(
-    image: ClusterImage, settings: Settings, *, broker_id: int, reason: str
+    image: ClusterImage, settings: Settings, *, broker_ids: Sequence[int], reason: str
 ) -> Shift:
-    """Nothing for a broker that is fenced already."""
-    broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=broker_id)
-    if broker.is_fenced:
-        return shift
-    shift.without(broker_id, image.index.in_sync(broker_id))
-    shift.records.append(
+    """Nothing for a broker that is fenced already. Several of them are one decision:
+
+    1. Broker 1 leads, 2 and 3 are in sync. All three lose their power.
+    2. Their sessions end together. Fenced one by one, 2 would be elected, then 3.
+    3. 3 alone would be eligible, and the last known leader of what it never led; 1 and 2, which
+       have everything as well, would come back for nothing.
+    """
+    brokers = [image.brokers[each] for each in broker_ids if not image.brokers[each].is_fenced]
+    leaving = [broker.broker_id for broker in brokers]
+    shift = Shift(image, settings, leaving=leaving)
+    shift.without_leaving(sorted({key for each in leaving for key in image.index.in_sync(each)}))
+    shift.records += [
         BrokerRegistrationChangeRecord(
-            broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=FENCED
+            broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, fenced=FENCED
         )
-    )
-    fenced = BrokerFenced(broker_id=broker_id, broker_epoch=broker.broker_epoch, reason=reason)
-    shift.events.insert(0, fenced)
+        for broker in brokers
+    ]
+    shift.events[:0] = [
+        BrokerFenced(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, reason=reason)
+        for broker in brokers
+    ]
     return shift
 
 
@@ -56,7 +64,7 @@ def decide_unfencing(image: ClusterImage, settings: Settings, *, broker_id: int)
 def decide_leaving(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
     """A broker wants to stop: move its leaderships while it still serves."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=broker_id)
+    shift = Shift(image, settings, leaving=(broker_id,))
     if not broker.in_controlled_shutdown:
         shift.records.append(
             BrokerRegistrationChangeRecord(
@@ -64,7 +72,7 @@ def decide_leaving(image: ClusterImage, settings: Settings, *, broker_id: int) -
             )
         )
         shift.events.append(BrokerLeaves(broker_id=broker_id, broker_epoch=broker.broker_epoch))
-    shift.without(broker_id, image.index.in_sync(broker_id))
+    shift.without_leaving(image.index.in_sync(broker_id))
     return shift
 
 
@@ -75,7 +83,7 @@ def decide_forgetting(image: ClusterImage, settings: Settings, *, broker_id: int
     whom nobody knows, and when it comes back it is trusted no more than any newcomer.
     """
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=broker_id)
+    shift = Shift(image, settings, leaving=(broker_id,))
     shift.without_trust(broker_id, image.index.in_sync(broker_id))
     shift.without_trust(broker_id, image.index.eligible(broker_id))
     shift.records.append(
@@ -89,17 +97,16 @@ def decide_directories_lost(
 ) -> Shift:
     """Log directories failed: what is in them leaves its in-sync set, the rest goes on."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=broker_id)
+    shift = Shift(image, settings, leaving=(broker_id,))
     newly_lost = [each for each in broker.log_directories if each in lost]
     if not newly_lost:
         return shift
-    shift.without(
-        broker_id,
+    shift.without_leaving(
         [
             key
             for key in image.index.in_sync(broker_id)
             if _directory(image, key, broker_id) in newly_lost
-        ],
+        ]
     )
     remaining = [each for each in broker.log_directories if each not in newly_lost]
     if remaining:

@@ -6,7 +6,7 @@ and what to tell the trace when they are committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from tidelog.core.controller.election import Election, ElectionRules
@@ -30,7 +30,7 @@ class Settings(Protocol):
 
 
 class Shift:
-    """Decides on an image as it is; but `arriving` counts as alive and `leaving` as dead."""
+    """Decides on an image as it is, but `arriving` counts as alive, and `leaving` as dead."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Shift:
         settings: Settings,
         *,
         arriving: int | None = None,
-        leaving: int | None = None,
+        leaving: Collection[int] = (),
     ) -> None:
         self._image = image
         self._settings = settings
@@ -47,18 +47,17 @@ class Shift:
         self.records: list[MetadataRecord] = []
         self.events: list[object] = []
 
-    def without(self, broker_id: int, keys: Iterable[PartitionKey]) -> None:
-        """The broker leaves these in-sync sets and leads nothing; it may stay eligible."""
+    def without_leaving(self, keys: Iterable[PartitionKey]) -> None:
+        """Who is leaving leaves these in-sync sets and leads nothing; it may stay eligible."""
         for key in keys:
-            self.add(key, Wish(isr=_except(self.state(key), broker_id), election=self._any(key)))
+            isr = tuple(each for each in self.state(key).isr if each not in self._leaving)
+            self.add(key, Wish(isr=isr, election=self._any(key)))
 
     def without_trust(self, broker_id: int, keys: Iterable[PartitionKey]) -> None:
         """The broker leaves these in-sync sets, and nobody counts on what its log holds."""
         for key in keys:
-            wish = Wish(
-                isr=_except(self.state(key), broker_id), lost=broker_id, election=self._any(key)
-            )
-            self.add(key, wish)
+            isr = tuple(each for each in self.state(key).isr if each != broker_id)
+            self.add(key, Wish(isr=isr, lost=broker_id, election=self._any(key)))
 
     def elect(self, keys: Iterable[PartitionKey], election: Election | None = None) -> None:
         """Look for leaders; by default as each topic allows."""
@@ -95,7 +94,7 @@ class Shift:
 
     def _may_lead(self, replica: int, state: PartitionState) -> bool:
         broker = self._image.brokers.get(replica)
-        if broker is None or replica == self._leaving:
+        if broker is None or replica in self._leaving:
             return False
         if not broker.is_active and replica != self._arriving:
             return False
@@ -119,7 +118,3 @@ class Shift:
                     kind=kind,
                 )
             )
-
-
-def _except(state: PartitionState, broker_id: int) -> tuple[int, ...]:
-    return tuple(each for each in state.isr if each != broker_id)

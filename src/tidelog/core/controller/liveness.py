@@ -80,12 +80,12 @@ class Sessions:
         for session in self._sessions.values():
             session.contact_ms = now_ms
 
-    def take_expired(self, now_ms: int) -> Session | None:
-        """One at a time: the next decision must see what became of this one."""
-        for session in sorted(self._sessions.values(), key=lambda s: (s.contact_ms, s.broker_id)):
-            if now_ms >= self._deadline_ms(session):
-                return self._sessions.pop(session.broker_id)
-        return None
+    def take_expired(self, now_ms: int) -> list[Session]:
+        """Those that have ended by now; nobody hears of them again."""
+        expired = [s for s in self._sessions.values() if now_ms >= self._deadline_ms(s)]
+        for session in expired:
+            del self._sessions[session.broker_id]
+        return sorted(expired, key=lambda s: (s.contact_ms, s.broker_id))
 
     def next_deadline_ms(self) -> int | None:
         return min(map(self._deadline_ms, self._sessions.values()), default=None)

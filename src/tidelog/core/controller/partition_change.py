@@ -56,8 +56,8 @@ def decide_change(
         is_enough = len(isr) >= rules.min_insync_replicas
         eligible = () if is_enough else tuple(each for each in eligible if each != elected.leader)
     if not isr and not rules.keeps_eligible:
-        # Without eligible replicas the last one in sync is remembered by staying there.
-        isr = before.isr
+        # Without eligible replicas the last leader is remembered by staying in sync.
+        isr = before.isr if before.leader is None else (before.leader,)
     record = PartitionChangeRecord(partition_id=key.partition, topic_id=key.topic_id)
     if is_new:
         record.leader = NO_LEADER if elected.leader is None else elected.leader

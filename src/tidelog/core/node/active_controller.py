@@ -209,7 +209,7 @@ class ActiveController:
         """Its process is known to have ended: why wait for the session?"""
         if self._node.metadata.is_active and broker_id in self.image.brokers:
             self.sessions.end(broker_id)
-            self._fence(broker_id, "its process is dead", now_ms)
+            self._fence((broker_id,), "its process is dead", now_ms)
 
     def _knock(self, broker: Broker, now_ms: int) -> None:
         if not self._trusts_connections or not broker.endpoints:
@@ -256,14 +256,16 @@ class ActiveController:
         if now_ms - self._session_alarm.deadline_ms > self._interval_ms:
             # We were asleep ourselves: what they said meanwhile may still wait to be read.
             self.sessions.prolong(now_ms)
-        while (session := self.sessions.take_expired(now_ms)) is not None:
+        silent = []
+        for session in self.sessions.take_expired(now_ms):
             broker = self.image.brokers.get(session.broker_id)
             if broker is not None and broker.broker_epoch == session.broker_epoch:
-                self._fence(session.broker_id, "its session ended", now_ms)
+                silent.append(session.broker_id)
+        self._fence(silent, "its session ended", now_ms)
         self._arm_sessions()
 
-    def _fence(self, broker_id: int, reason: str, now_ms: int) -> None:
-        shift = decide_fencing(self.image, self.settings, broker_id=broker_id, reason=reason)
+    def _fence(self, broker_ids: Sequence[int], reason: str, now_ms: int) -> None:
+        shift = decide_fencing(self.image, self.settings, broker_ids=broker_ids, reason=reason)
         self.write(shift, now_ms)
 
     def _start_rounds(self, now_ms: int) -> None:

@@ -96,7 +96,7 @@ class Heartbeats:
             shift = decide_leaving(image, settings, broker_id=broker_id)
         else:
             reason = "it stops" if standing is Standing.GONE else "it asked for it"
-            shift = decide_fencing(image, settings, broker_id=broker_id, reason=reason)
+            shift = decide_fencing(image, settings, broker_ids=(broker_id,), reason=reason)
         controller.write(shift, now_ms)
 
     def _lose_directories(self, beat: Heartbeat, now_ms: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.record_batch import batches, crc_is_valid
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.evidence import entries
+from tidelog.lab.evidence import Description, entries
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.baseline import orders
 from tidelog.lab.stories.cast import ok, same_logs
@@ -256,7 +256,8 @@ def _bad_offsets(lab: Lab, node: int) -> list[int]:
 @story("X-34", "N54")
 def power_fails_everywhere_over_page_caches(lab: Lab) -> None:
     """All replicas had the records, none of them on its disk: what was acknowledged is lost."""
-    _everybody_loses_power(lab, fsync="none")
+    before = _everybody_loses_power(lab, fsync="none")
+    _everybody_returns(lab, before)
     lab.step("X-34", "N54", "the acknowledged tail is gone, and the audit names it")
     lab.same("what a consumer gets", lab.read(lab.leader() or 0), BEFORE)
     lab.same("lost", lab.audit().lost, AFTER)
@@ -275,13 +276,20 @@ def power_fails_everywhere_with_a_sync_for_every_append(lab: Lab) -> None:
 
 
 def _nothing_is_lost(lab: Lab, *, fsync: str) -> None:
-    _everybody_loses_power(lab, fsync=fsync)
-    lab.step("X-34", "N54", f"with tidelog.fsync={fsync} every acknowledged record is there")
+    before = _everybody_loses_power(lab, fsync=fsync)
+    followers = [broker for broker in before.replicas if broker != before.leader]
+    lab.start(4, *followers)
+    lab.until_unfenced(*followers)
+    lab.step("X-34", "N54", f"with tidelog.fsync={fsync} every replica has what was acknowledged")
+    for follower in followers:
+        lab.same(f"log({follower})", lab.payloads(follower), [*BEFORE, *AFTER])
+    _everybody_returns(lab, before)
+    lab.step("X-34", "N54", "and so every acknowledged record is there")
     lab.same("what a consumer gets", lab.read(lab.leader() or 0), [*BEFORE, *AFTER])
     lab.same("the audit", lab.audit(), CLEAN)
 
 
-def _everybody_loses_power(lab: Lab, *, fsync: str) -> None:
+def _everybody_loses_power(lab: Lab, *, fsync: str) -> Description:
     """Of what was not synced nothing is kept, on the brokers and on the controller."""
     lab.cluster(settings={"tidelog.fsync": fsync})
     lab.create("orders", (1, 2, 3), min_insync_replicas="2")
@@ -294,9 +302,13 @@ def _everybody_loses_power(lab: Lab, *, fsync: str) -> None:
         lab.until_isr(1, 2, 3)
     for name in AFTER:
         assert writer.write(name).is_ok
-    before = lab.desc().leader_epoch
+    before = lab.desc()
     lab.lose_power(1, 2, 3, 4)
-    lab.start(1, 2, 3, 4)
-    lab.until("somebody leads again", lambda: lab.desc().leader_epoch > before)
+    return before
+
+
+def _everybody_returns(lab: Lab, before: Description) -> None:
+    lab.start(*(node for node in (1, 2, 3, 4) if not lab.engine.is_running(node)))
+    lab.until("somebody leads again", lambda: lab.desc().leader_epoch > before.leader_epoch)
     lab.until_isr(1, 2, 3)
     lab.until_quiet()

@@ -106,7 +106,7 @@ def fencing(walk: Walk) -> Decided:
     broker_id = walk.some_broker(is_fenced=False)
     if broker_id is None:
         return [], []
-    shift = decide_fencing(walk.image, walk.choices, broker_id=broker_id, reason="")
+    shift = decide_fencing(walk.image, walk.choices, broker_ids=(broker_id,), reason="")
     return shift.records, shift.events
 
 

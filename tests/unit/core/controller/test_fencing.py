@@ -36,7 +36,7 @@ from tidelog.core.controller.fencing import (
 def test_a_fenced_broker_leaves_the_in_sync_set_and_its_successor_leads_at_once() -> None:
     image = cluster(state(1, 2, 3))
 
-    shift = decide_fencing(image, CAREFUL, broker_id=1, reason="test")
+    shift = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
 
     assert shift.events == [
         BrokerFenced(broker_id=1, broker_epoch=1, reason="test"),
@@ -49,7 +49,7 @@ def test_a_fenced_broker_leaves_the_in_sync_set_and_its_successor_leads_at_once(
 def test_a_follower_that_is_fenced_costs_no_leader_epoch() -> None:
     image = cluster(state(1, 2, 3))
 
-    after = applied(image, decide_fencing(image, CAREFUL, broker_id=2, reason="test"))
+    after = applied(image, decide_fencing(image, CAREFUL, broker_ids=(2,), reason="test"))
 
     assert roles(after) == (1, (1, 3), (), ())
     assert after.leader_epoch == 0
@@ -58,14 +58,39 @@ def test_a_follower_that_is_fenced_costs_no_leader_epoch() -> None:
 def test_a_broker_is_fenced_once() -> None:
     image = cluster(state(1, 2, 3, isr=(2, 3)), fenced=[1])
 
-    assert decide_fencing(image, CAREFUL, broker_id=1, reason="test").records == []
+    assert decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test").records == []
+
+
+def test_brokers_whose_sessions_end_together_are_fenced_in_one_decision() -> None:
+    """Nobody of them leads for a moment, and all that were in sync may lead when they return."""
+    image = cluster(state(1, 2, 3))
+
+    shift = decide_fencing(image, CAREFUL, broker_ids=(2, 1, 3), reason="test")
+
+    assert shift.events == [
+        BrokerFenced(broker_id=2, broker_epoch=2, reason="test"),
+        BrokerFenced(broker_id=1, broker_epoch=1, reason="test"),
+        BrokerFenced(broker_id=3, broker_epoch=3, reason="test"),
+        LeaderLost(topic="t", partition=0, leader_epoch=1),
+    ]
+    assert roles(applied(image, shift)) == (None, (), (1, 2, 3), (1,))
+
+
+def test_without_eligible_replicas_the_last_leader_stays_in_sync_when_all_are_fenced() -> None:
+    image = cluster(state(2, 1, 3))
+
+    shift = decide_fencing(
+        image, Choices(keeps_eligible=False), broker_ids=(1, 2, 3), reason="test"
+    )
+
+    assert roles(applied(image, shift)) == (None, (2,), (), ())
 
 
 @pytest.mark.scenario("D3-C7a")
 def test_a_partition_goes_offline_rather_than_to_a_replica_that_lacks_records() -> None:
     image = cluster(state(1, 2, 3, isr=(1,)), fenced=[2])
 
-    shift = decide_fencing(image, CAREFUL, broker_id=1, reason="test")
+    shift = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
 
     assert shift.events[1:] == [LeaderLost(topic="t", partition=0, leader_epoch=1)]
     assert roles(applied(image, shift)) == (None, (), (1,), (1,))
@@ -75,7 +100,7 @@ def test_a_partition_goes_offline_rather_than_to_a_replica_that_lacks_records() 
 def test_where_it_is_allowed_a_replica_that_lacks_records_leads() -> None:
     image = cluster(state(1, 2, 3, isr=(1,)), fenced=[2])
 
-    shift = decide_fencing(image, Choices(unclean=True), broker_id=1, reason="test")
+    shift = decide_fencing(image, Choices(unclean=True), broker_ids=(1,), reason="test")
 
     assert roles(applied(image, shift)) == (3, (3,), (), ())
 
@@ -152,6 +177,6 @@ def test_a_copy_in_a_lost_directory_cannot_lead_though_its_broker_lives() -> Non
     image = cluster(state(1, 2, 3, isr=(3,)), fenced=[2])
     image.brokers[1] = replace(image.brokers[1], log_directories=(directory(9),))
 
-    shift = decide_fencing(image, Choices(unclean=True), broker_id=3, reason="test")
+    shift = decide_fencing(image, Choices(unclean=True), broker_ids=(3,), reason="test")
 
     assert applied(image, shift).leader is None
