@@ -161,30 +161,6 @@ class LogDirectory:
             found.pop(topic_partition, None)
         self._write_what_exceeds(topic_partition, recovery_point=0, log_start_offset=0)
 
-    def open_found(
-        self, config_of: Callable[[TopicPartition], LogConfig], *, wall_ms: int
-    ) -> list[Log]:
-        """Every log that was found here, telling the trace how far it got."""
-        opened = []
-        for topic_partition in self.found:
-            log = self.open_log(
-                topic_partition,
-                topic_id=None,
-                config=config_of(topic_partition),
-                wall_ms=wall_ms,
-            )
-            opened.append(log)
-            self.trace.emit(
-                events.LogOpened(
-                    partition=str(topic_partition),
-                    directory=self.path,
-                    log_end_offset=log.log_end_offset,
-                    opened=len(opened),
-                    of=len(self.found),
-                )
-            )
-        return opened
-
     def discard_found(self, topic_partition: TopicPartition) -> None:
         """A partition that was found here is nobody's: its deletion had been cut short."""
         assert topic_partition not in self.logs, f"{topic_partition} is open"

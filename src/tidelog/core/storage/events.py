@@ -115,17 +115,6 @@ class LeaderEpochsRebuilt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogOpened:
-    """Progress of a start: so many of so many logs of a directory are ready."""
-
-    partition: str
-    directory: str
-    log_end_offset: int
-    opened: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryOpened:
     directory: str
     is_clean: bool

@@ -26,7 +26,6 @@ _LEVEL_OF = {
     "LinkClosed": "debug",
     "PartitionCreated": "debug",
     "PartitionChanged": "debug",
-    "LogOpened": "debug",
     "SegmentRolled": "debug",
     "ProducersExpired": "debug",
     "ConnectionFailed": "warning",
