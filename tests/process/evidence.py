@@ -1,0 +1,142 @@
+"""Evidence from a cluster of processes: what brokers say on the wire, on disk and in their logs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.process.cluster import ClusterProcesses
+from tests.process.proxy import Seen, is_produce
+from tests.process.stage import METADATA_TOPIC, Stage, produced, read_request
+from tests.process.waiting import wait_until
+from tests.process.wire import LATEST, produce_fields
+from tidelog.core.wire.codec import decode
+from tidelog.core.wire.headers import read_response_header
+from tidelog.core.wire.messages import MESSAGES
+from tidelog.core.wire.messages.api_00_produce import ProduceRequest
+from tidelog.core.wire.record_batch import BatchHeader, batches
+
+EVENT = re.compile(r"^(\S+Z) +\w+ +(\w+) ?(.*)$")
+PREFERRED, UNCLEAN = 0, 1
+
+
+class Event(NamedTuple):
+    """One line of a broker's log."""
+
+    at_s: float
+    kind: str
+    text: str
+
+
+def events(cluster: ClusterProcesses, node_id: int, kind: str, *words: str) -> list[Event]:
+    """What a node has said of this kind, with all these words in it."""
+    found = []
+    for line in cluster.nodes[node_id].log_text().splitlines():
+        match = EVENT.match(line)
+        if match and match[2] == kind and all(word in match[3].lower().split() for word in words):
+            at_s = datetime.fromisoformat(match[1]).timestamp()
+            found.append(Event(at_s, match[2], match[3]))
+    return found
+
+
+def all_events(cluster: ClusterProcesses, kind: str, *words: str) -> list[Event]:
+    """The same of all nodes, in order."""
+    return sorted(
+        event for node_id in cluster.nodes for event in events(cluster, node_id, kind, *words)
+    )
+
+
+def dumped(path: Path) -> list[dict[str, Any]]:
+    """What `tidelog dump` says about files of a broker, with all records."""
+    command = [sys.executable, "-m", "tidelog.cli.main", "dump", "--json", "--records", str(path)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode in (0, 1), run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def active_controller(cluster: ClusterProcesses) -> int:
+    """As soon as anybody knows one."""
+    topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
+
+    def found() -> int:
+        for node_id, node in cluster.nodes.items():
+            with suppress(OSError):
+                if node.is_running:
+                    with cluster.wire(node_id) as wire:
+                        answer = wire.ask("DescribeQuorum", 2, topics=topics)
+                    if answer.error_code == 0 and answer.topics[0].partitions[0].error_code == 0:
+                        return int(answer.topics[0].partitions[0].leader_id)
+        return -1
+
+    return wait_until(lambda: max(found(), 0), "an active controller")
+
+
+def elect(cluster: ClusterProcesses, topic: str, *, kind: int, partition: int = 0, by: int) -> int:
+    """ElectLeaders; the error code of the partition."""
+    asked = [{"topic": topic, "partitions": [partition]}]
+    with cluster.wire(by) as wire:
+        answer = wire.ask(
+            "ElectLeaders", 2, election_type=kind, topic_partitions=asked, timeout_ms=60_000
+        )
+    assert answer.error_code == 0, answer.error_code
+    return int(answer.replica_election_results[0].partition_result[0].error_code)
+
+
+def end_offset(stage: Stage, topic: str, *, of: int, partition: int = 0) -> int:
+    """Where the log of this very broker ends."""
+    asked = {"partition_index": partition, "timestamp": LATEST}
+    topics = [{"name": topic, "partitions": [asked]}]
+    with stage.cluster.wire(of) as wire:
+        answer = wire.ask("ListOffsets", 7, replica_id=-2, topics=topics)
+    return int(answer.topics[0].partitions[0].offset)
+
+
+def produce_by_hand(
+    cluster: ClusterProcesses, topic: str, batch: bytes, *, to: int, partition: int = 0
+) -> tuple[Any, list[Any]]:
+    """The answer of one broker for the partition, and the endpoints that it names."""
+    fields = produce_fields(topic, batch, partition=partition, acks=-1)
+    with cluster.wire(to) as wire:
+        answer = wire.ask("Produce", 12, **fields)
+    return answer.responses[0].partition_responses[0], list(answer.node_endpoints)
+
+
+def sent_headers(stage: Stage, broker_id: int, value: str) -> list[BatchHeader]:
+    """The batch headers with which a broker was sent this value, one for each time."""
+    return [
+        header
+        for seen in stage.proxies[broker_id].produce_requests()
+        if value in produced(seen)[1]
+        for header in _batch_headers(seen)
+    ]
+
+
+def produce_errors(stage: Stage, broker_id: int, value: str) -> list[int]:
+    """With which error codes a broker answered whoever sent this value."""
+    found = []
+    for asked, frame in list(stage.proxies[broker_id].answers):
+        if is_produce(asked) and value in produced(asked)[1]:
+            answer = read_answer(asked, frame)
+            found.append(int(answer.responses[0].partition_responses[0].error_code))
+    return found
+
+
+def read_answer(asked: Seen, frame: bytes) -> Any:
+    view = memoryview(frame)
+    _, position = read_response_header(view, asked.api_key, asked.version)
+    return decode(MESSAGES[asked.api_key][1], view, asked.version, position)
+
+
+def _batch_headers(seen: Seen) -> Iterator[BatchHeader]:
+    request = read_request(seen, ProduceRequest)
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            for _, header in batches(memoryview(data.records or b"")):
+                yield header
