@@ -19,10 +19,11 @@ import kafka
 import pytest
 
 from tests.kafka import Tool, run_tool
+from tests.process.waiting import PATIENCE_S
 from tests.process.wire import NO_GROUP
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-DELIVERY_S = 30
+DELIVERY_S = int(PATIENCE_S)
 Headers = tuple[tuple[str, bytes | None], ...]
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from tests.compat.clients import DELIVERY_S, LIBRARIES, Message, run_kcat
 from tests.process.fixtures import NewTopic
-from tests.process.wire import NO_GROUP, WireClient, batch_of
+from tests.process.waiting import PATIENCE_MS
+from tests.process.wire import NO_GROUP, WireClient, batch_of, fetch_fields
 
 
 @pytest.fixture
@@ -119,11 +120,8 @@ def test_a_waiting_fetch_is_answered_when_something_comes(
     """A long poll ends with the first new record, not with its time."""
     topic = new_topic()
     with WireClient(bootstrap) as waiting:
-        from tests.process.wire import fetch_fields
-
-        waiting.send("Fetch", 11, **fetch_fields(topic, 0, wait_ms=25_000))
+        waiting.send("Fetch", 11, **fetch_fields(topic, 0, wait_ms=2 * PATIENCE_MS))
         wire.produce(topic, batch_of(b"news"))
-        waiting.socket.settimeout(10)
         answer = waiting.answer("Fetch", 11).responses[0].partitions[0]
     assert (answer.error_code, answer.high_watermark) == (0, 1)
     assert answer.records

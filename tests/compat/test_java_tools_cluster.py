@@ -12,6 +12,7 @@ from tests.golden.cluster import Cluster
 from tests.golden.cluster_talk import NODES, ClusterTalk
 from tests.kafka import Tool, ToolResult, run_tool
 from tests.process.target import IS_KAFKA
+from tests.process.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
@@ -48,6 +49,13 @@ def partitions(described: str) -> list[tuple[str, ...]]:
     return re.findall(line, described)
 
 
+def count_at(node: int, talk: ClusterTalk) -> int:
+    """As many partitions of its topic as this node knows."""
+    asked = {"topics": [{"name": talk.name()}], "allow_auto_topic_creation": False}
+    answer = talk.quietly("Metadata", 9, on=(node, "quiet"), **asked)
+    return len(answer["topics"][0]["partitions"])
+
+
 def test_topics_are_created_on_brokers_and_described_with_their_replicas(
     cluster: Cluster, talk: ClusterTalk
 ) -> None:
@@ -71,6 +79,7 @@ def test_placed_by_the_controller_every_broker_leads_its_share(
 ) -> None:
     shape = ("--partitions", "6", "--replication-factor", "3")
     works(cluster, Tool.TOPICS, "--create", "--topic", talk.name(), *shape)
+    wait_until(lambda: all(count_at(node, talk) == 6 for node in NODES), "six partitions")
 
     described = partitions(works(cluster, Tool.TOPICS, "--describe", "--topic", talk.name()))
 

@@ -43,7 +43,7 @@ def test_a_topic_with_a_thousand_partitions(start_broker: StartBroker) -> None:
 
     assert _read_one_from_each(servers) == {p: b"%d" % p for p in range(COUNT)}
     with WireClient(broker.address) as wire:
-        answer = wire.ask("DeleteTopics", 6, topics=[{"name": "wide"}], timeout_ms=30_000)
+        answer = wire.ask("DeleteTopics", 6, topics=[{"name": "wide"}], timeout_ms=60_000)
         assert answer.responses[0].error_code == 0
     wait_until(
         lambda: "wide" not in AdminClient(servers).list_topics(timeout=DELIVERY_S).topics,
@@ -61,7 +61,7 @@ def _write_one_to_each(servers: dict[str, str]) -> dict[int, int]:
     producer = confluent_kafka.Producer({**servers, "enable.idempotence": True})
     for partition in range(COUNT):
         producer.produce("wide", b"%d" % partition, partition=partition, on_delivery=delivered)
-    assert producer.flush(60) == 0
+    assert producer.flush(DELIVERY_S) == 0
     return places
 
 
@@ -70,7 +70,7 @@ def _read_one_from_each(servers: dict[str, str]) -> dict[int, bytes]:
     consumer.assign([confluent_kafka.TopicPartition("wide", p, 0) for p in range(COUNT)])
     values: dict[int, bytes] = {}
     while len(values) < COUNT:
-        found = consumer.consume(COUNT, timeout=5)
+        found = consumer.consume(COUNT - len(values), timeout=DELIVERY_S)
         assert found, f"only {len(values)} of {COUNT}"
         for record in found:
             assert record.error() is None, record.error()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-SILENCE_S = 20.0
+SILENCE_S = 120.0
 """So long nothing comes: then nothing will. Longer than every wait that a case asks for."""
 DAY_MS = 86_400_000
 

@@ -22,8 +22,10 @@ from tests.process.broker import BrokerProcess
 from tests.process.cluster import ClusterProcesses
 
 SETTINGS = {
-    # Whoever leads stays leader until a case elects another.
+    # Whoever leads stays leader until a case elects another, and who waits for a processor lives.
     "auto.leader.rebalance.enable": "false",
+    "broker.session.timeout.ms": "60000",
+    "controller.quorum.fetch.timeout.ms": "10000",
     # A follower's fetch in flight knows nothing of a topic made meanwhile: do not wait long for it.
     "replica.fetch.wait.max.ms": "20",
 }

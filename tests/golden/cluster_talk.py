@@ -61,7 +61,7 @@ class ClusterTalk(Talk):
             "assignments": assignments,
             "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
         }
-        answer = self.quietly("CreateTopics", 7, topics=[wish], timeout_ms=10_000)
+        answer = self.quietly("CreateTopics", 7, topics=[wish], timeout_ms=60_000)
         made = answer["topics"][0]
         if made["error_code"] != 0:
             raise PreparationFailed(f"{name}: {made}")

@@ -19,9 +19,9 @@ from tests.golden.plain import decode_answer, encode_request, raw_header, to_pla
 CLIENT_ID = "golden"
 CLOSED = "<connection closed>"
 NOTHING = "<no answer>"
-SETTLE_TRIES = 400
+SETTLE_TRIES = 12_000
 SETTLE_PAUSE_MS = 10
-FORGETTING_MS = 100
+FORGETTING_MS = 1_000
 """How long a change of settings may take to reach the log on a broker that is not at once."""
 SHORT_PATIENCE_S = 2.0
 ORDERED_APIS = {"AssignReplicasToDirs", "DescribeTopicPartitions"}
@@ -175,7 +175,7 @@ class Talk:
             "replication_factor": 1,
             "configs": configuration,
         }
-        answer = self.quietly("CreateTopics", 7, topics=[topic], timeout_ms=10_000)
+        answer = self.quietly("CreateTopics", 7, topics=[topic], timeout_ms=60_000)
         made = answer["topics"][0]
         if made["error_code"] != 0:
             raise PreparationFailed(f"{name}: {made}")

@@ -21,10 +21,12 @@ from types import TracebackType
 from typing import Self
 
 from tests.kafka.tools import Tool, java_command, run_tool
+from tests.process.ports import HOST, free_port
+from tests.process.waiting import PATIENCE_S
 
-HOST = "127.0.0.1"
-START_TIMEOUT_S = 90.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 2 * PATIENCE_S
+STOP_TIMEOUT_S = PATIENCE_S
+ANSWER_TIMEOUT_S = 10.0
 POLL_INTERVAL_S = 0.05
 LOG_LINES_SHOWN = 40
 
@@ -40,7 +42,7 @@ class KafkaNode:
         self.node_id = node_id
         self.directory = directory
         self.log_directory = directory / "data"
-        self.port, self.controller_port = _free_ports(2)
+        self.port, self.controller_port = free_port(), free_port()
         self.directory_id = _random_id()
         self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
@@ -107,7 +109,7 @@ class KafkaNode:
     def _serves(self) -> bool:
         request = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
         try:
-            with socket.create_connection((HOST, self.port), timeout=2) as connection:
+            with socket.create_connection((HOST, self.port), ANSWER_TIMEOUT_S) as connection:
                 connection.sendall(struct.pack(">i", len(request)) + request)
                 answer = connection.makefile("rb").read(12)
         except OSError:
@@ -244,14 +246,6 @@ class KafkaBroker(KafkaCluster):
     def log_directory(self) -> Path:
         """Where its partitions' directories are."""
         return self.node.log_directory
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [listening.getsockname()[1] for listening in sockets]
-    for listening in sockets:
-        listening.close()
-    return ports
 
 
 def _random_id() -> str:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.kafka.class_path import LOG_SETTINGS, class_path, java_program
+from tests.process.waiting import PATIENCE_S
+
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a Java that has little to do: no threads beside its own for compiling well and collecting."""
 
 
 class Tool(Enum):
@@ -46,13 +50,13 @@ def run_tool(
     arguments: Sequence[str],
     *,
     standard_input: str = "",
-    timeout_s: float = 120,
+    timeout_s: float = 2 * PATIENCE_S,
     heap: str = "256m",
 ) -> ToolResult:
     """Run one of Kafka's tools (or any main class on its class path) to its end."""
     main_class = tool.value if isinstance(tool, Tool) else tool
     run = subprocess.run(
-        java_command(main_class, arguments, options=[f"-Xmx{heap}", "-XX:TieredStopAtLevel=1"]),
+        java_command(main_class, arguments, options=[f"-Xmx{heap}", *QUICK_START]),
         input=standard_input,
         capture_output=True,
         text=True,

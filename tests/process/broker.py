@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-HOST = "127.0.0.1"
-START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 60.0
+from tests.process.ports import HOST, free_port
+from tests.process.waiting import PATIENCE_S
+
+ANSWER_TIMEOUT_S = 10.0
 POLL_INTERVAL_S = 0.02
 LOG_LINES_SHOWN = 60
 
@@ -102,7 +103,7 @@ class BrokerProcess:
 
     def wait_until_serving(self) -> None:
         """Until its Metadata names a live broker."""
-        deadline_s = time.monotonic() + START_TIMEOUT_S
+        deadline_s = time.monotonic() + PATIENCE_S
         while not serves(self.host, self.port):
             if self.ended_within(POLL_INTERVAL_S):
                 code = self._running().returncode
@@ -114,7 +115,7 @@ class BrokerProcess:
         """SIGTERM: the graceful end. Gives the exit code."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
-        if not self.ended_within(STOP_TIMEOUT_S):
+        if not self.ended_within(PATIENCE_S):
             raise BrokerFailed(f"the broker ignores SIGTERM\n{self.last_log_lines()}")
         return process.returncode
 
@@ -132,7 +133,7 @@ class BrokerProcess:
             return False
         return True
 
-    def exit_code_within(self, seconds: float) -> int:
+    def exit_code_within(self, seconds: float = PATIENCE_S) -> int:
         """Its exit code; BrokerFailed when it goes on running."""
         if not self.ended_within(seconds):
             raise BrokerFailed(f"still running after {seconds:g} s\n{self.last_log_lines()}")
@@ -171,16 +172,9 @@ def serves(host: str, port: int) -> bool:
     """Whether somebody there answers Metadata with at least one broker."""
     request = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
     try:
-        with socket.create_connection((host, port), timeout=2) as connection:
+        with socket.create_connection((host, port), timeout=ANSWER_TIMEOUT_S) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             answer = connection.makefile("rb").read(12)
     except OSError:
         return False
     return len(answer) == 12 and struct.unpack(">iii", answer)[2] > 0
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.create_server((HOST, 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port

@@ -9,11 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.kafka.tools import java_command
+from tests.kafka.tools import QUICK_START, java_command
 from tests.process.waiting import wait_until
 
 PROGRAM = Path(__file__).with_name("TimelineProducer.java")
-STARTED_WITHIN_S = 60.0
 NOTHING = "-"
 
 
@@ -25,7 +24,7 @@ class JavaMachine:
     """Runs the program beside this file; `said(...)` has what it told, by its first words."""
 
     def __init__(self) -> None:
-        options = ["-Xmx256m", "-XX:TieredStopAtLevel=1"]
+        options = ["-Xmx256m", *QUICK_START]
         self._process = subprocess.Popen(
             java_command(str(PROGRAM), [], options=options, log_level="ERROR"),
             stdin=subprocess.PIPE,
@@ -38,7 +37,7 @@ class JavaMachine:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def __enter__(self) -> Self:
-        wait_until(self._ready_or_over, "Java's producer", within_s=STARTED_WITHIN_S)
+        wait_until(self._ready_or_over, "Java's producer")
         return self
 
     def __exit__(

@@ -18,13 +18,12 @@ import kafka
 import kafka.errors
 
 from tests.process.java_producer import JavaMachine
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_MS, PATIENCE_S, wait_until
 from tidelog.client.producer.outcome import Ok as TidelogOk
 from tidelog.client.shells import blocking
 
 QUICK_MS = 20
 ENDLESS = 2_147_483_647
-ANSWERED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +34,9 @@ class Wishes:
     enable_idempotence: bool = True
     max_in_flight: int = 5
     retries: int = ENDLESS
-    request_timeout_ms: int = 30_000
-    delivery_timeout_ms: int = 120_000
-    max_block_ms: int = 60_000
+    request_timeout_ms: int = PATIENCE_MS
+    delivery_timeout_ms: int = 2 * PATIENCE_MS
+    max_block_ms: int = PATIENCE_MS
     buffer_memory: int = 32 * 2**20
     buffer_messages: int = 100_000
     """librdkafka counts messages instead."""
@@ -69,7 +68,7 @@ class Call:
         assert self._outcome is None, f"{self.value} is told twice"
         self._outcome = outcome
 
-    def wait(self, within_s: float = ANSWERED_WITHIN_S) -> Ok | Failed:
+    def wait(self, within_s: float = PATIENCE_S) -> Ok | Failed:
         return wait_until(lambda: self.outcome, f"an outcome of {self.value}", within_s=within_s)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from tests.process.broker import HOST
+from tests.process.ports import HOST, free_port
 from tidelog.core.wire.headers import read_request_header
 
 PRODUCE = 0
@@ -30,6 +32,7 @@ class Seen:
     version: int
     client_id: str | None
     frame: bytes
+    at_s: float = field(default_factory=time.monotonic)
 
 
 Wanted = Callable[[Seen], bool]
@@ -69,12 +72,14 @@ class Proxy:
     """Listens at once; forwards to the address that `forward_to` names later."""
 
     def __init__(self) -> None:
-        self._listening = socket.create_server((HOST, 0))
-        self._port: int = self._listening.getsockname()[1]
+        self._port = free_port()
+        self._listening = socket.create_server((HOST, self._port))
         self.address = f"{HOST}:{self._port}"
         self.requests: list[Seen] = []
         self.journal: list[tuple[str, Seen]] = []
         """("asked" or "answered", the request): noted before the bytes go on, so in true order."""
+        self.answers: list[tuple[Seen, bytes]] = []
+        """Every request that was answered, with the frame of its answer."""
         self.answers_lost = 0
         self.rewrite: Callable[[Seen], bytes] = lambda seen: seen.frame
         """What goes to the broker instead of a request."""
@@ -101,6 +106,12 @@ class Proxy:
     def listen_again(self) -> None:
         self._listening = socket.create_server((HOST, self._port))
         self._start_accepting()
+
+    def reset(self) -> None:
+        """Every connection ends, as when something on the way resets them."""
+        for open_socket in list(self._sockets):
+            with suppress(OSError):
+                open_socket.shutdown(socket.SHUT_RDWR)
 
     def lose_answers(self, wanted: Callable[[int], bool]) -> None:
         """An answer to a Produce is lost with its connection when `wanted(its number)`; from 0."""
@@ -208,8 +219,10 @@ class Link:
     def _forward_answers(self) -> None:
         try:
             while frame := _read_frame(self._server):
-                if not self._proxy.may_pass(self._asked.popleft()):
+                asked = self._asked.popleft()
+                if not self._proxy.may_pass(asked):
                     break
+                self._proxy.answers.append((asked, frame))
                 self._client.sendall(struct.pack(">i", len(frame)) + frame)
         except OSError:
             pass

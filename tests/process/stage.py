@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from tests.process.broker import Setting
-from tests.process.cluster import ClusterProcesses, Standing
+from tests.process.cluster import BOTH_ROLES, ClusterProcesses, Standing
 from tests.process.proxy import FETCH, Hold, Proxy, Seen, is_produce
 from tests.process.waiting import wait_until
 from tests.process.wire import LATEST, batches_on_disk, whole_records
@@ -30,18 +30,17 @@ THIS_REPLICA = -2
 """The replica id with which ListOffsets tells the log end of whoever is asked."""
 TOPIC_RESOURCE = 2
 METADATA_TOPIC = "__cluster_metadata"
-DECIDED_WITHIN_S = 60.0
+SESSION_S = 6
 
 SETTINGS: dict[str, Setting] = {
-    "broker.heartbeat.interval.ms": 400,
-    "broker.session.timeout.ms": 2_000,
-    "replica.lag.time.max.ms": 60_000,
+    "broker.heartbeat.interval.ms": 1_000,
+    "broker.session.timeout.ms": 1_000 * SESSION_S,
     "min.insync.replicas": 1,
     "auto.leader.rebalance.enable": False,
     "log.retention.ms": -1,
 }
-"""Silence is found out in seconds; a follower that is held back stays in sync for the whole test;
-leaders move only when somebody dies."""
+"""A follower that is held back stays in sync for the whole test; leaders move only when somebody
+dies, or is silent for a session."""
 
 
 class Stage:
@@ -85,10 +84,10 @@ class Stage:
             ],
         }
         with self.cluster.wire(placements[0][0]) as wire:
-            answer = wire.ask("CreateTopics", 7, topics=[topic], timeout_ms=30_000)
+            answer = wire.ask("CreateTopics", 7, topics=[topic], timeout_ms=60_000)
         assert answer.topics[0].error_code == 0, answer.topics[0].error_message
         for partition, brokers in enumerate(placements):
-            for each in BROKERS:
+            for each in self.cluster.broker_ids:
                 self.wait_for(name, _is_led(brokers), partition=partition, told_by=each)
         return name
 
@@ -128,17 +127,26 @@ class Stage:
         return self.proxies[leader].hold(brings_it)
 
     def kill(self, broker_id: int) -> None:
-        """SIGKILL; nobody listens at its address then."""
-        self.cluster.kill(broker_id)
+        """SIGKILL; nobody listens at its address any more when that is found out."""
         self.proxies[broker_id].refuse()
+        self.cluster.kill(broker_id)
+        self.note_dead(broker_id)
+
+    def note_dead(self, broker_id: int) -> None:
+        """It ended in another way, and nobody listens at its proxy: `heal` starts it again."""
         self._frozen.discard(broker_id)
         self._dead.add(broker_id)
 
     def restart(self, broker_id: int) -> None:
         """Comes back when all brokers know each other."""
+        self.launch(broker_id)
+        self.cluster.wait_until_formed()
+
+    def launch(self, broker_id: int) -> None:
+        """Starts it only; others may be dead still."""
         self._dead.discard(broker_id)
         self.proxies[broker_id].listen_again()
-        self.cluster.restart(broker_id)
+        self.cluster.nodes[broker_id].launch()
 
     def freeze(self, broker_id: int) -> None:
         """SIGSTOP: it is there, and silent."""
@@ -154,6 +162,7 @@ class Stage:
         for proxy in self.proxies.values():
             proxy.requests.clear()
             proxy.journal.clear()
+            proxy.answers.clear()
 
     def heal(self) -> None:
         """Everybody is there again, and nothing is in anybody's way."""
@@ -163,7 +172,7 @@ class Stage:
             proxy.release()
             proxy.rewrite = lambda seen: seen.frame
         for broker_id in list(self._dead):
-            self.restart(broker_id)
+            self.launch(broker_id)
         self.cluster.wait_until_formed()
 
     # What is found.
@@ -182,7 +191,7 @@ class Stage:
             standing = self.cluster.standing(topic, partition, told_by=told_by)
             return standing if standing is not None and wanted(standing) else None
 
-        return wait_until(found, f"{topic}-{partition} as wanted", within_s=DECIDED_WITHIN_S)
+        return wait_until(found, f"{topic}-{partition} as wanted")
 
     def wait_for_end(self, topic: str, end_offset: int, *, of: int, partition: int = 0) -> None:
         """Until the log of this broker, leader or not, ends there."""
@@ -196,7 +205,7 @@ class Stage:
                 return bool(told.error_code == 0 and told.offset == end_offset)
 
             what = f"{topic}-{partition} to end at {end_offset} on broker {of}"
-            wait_until(is_there, what, within_s=DECIDED_WITHIN_S)
+            wait_until(is_there, what)
 
     def values(self, topic: str, *, leader: int, partition: int = 0) -> list[str]:
         """All that consumers may read, in the order of the log."""
@@ -240,15 +249,26 @@ def read_request(seen: Seen, kind: type[T]) -> T:
 
 
 @contextmanager
-def running_stage(directory: Path) -> Iterator[Stage]:
-    """Three brokers that know each other, behind their proxies."""
+def running_stage(
+    directory: Path,
+    *,
+    roles: Sequence[str] = (BOTH_ROLES,) * len(BROKERS),
+    settings: Mapping[str, Setting] | None = None,
+    settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
+) -> Iterator[Stage]:
+    """Brokers that know each other, behind their proxies; three, unless `roles` says otherwise."""
     with ExitStack() as stack:
-        proxies = {broker_id: stack.enter_context(Proxy()) for broker_id in BROKERS}
+        nodes = range(1, len(roles) + 1)
+        brokers = [node_id for node_id in nodes if "broker" in roles[node_id - 1]]
+        proxies = {broker_id: stack.enter_context(Proxy()) for broker_id in brokers}
+        more = settings_of or {}
+        own = {each: proxies[each].proxied_settings for each in brokers}
         cluster = stack.enter_context(
             ClusterProcesses(
                 directory=directory,
-                settings=SETTINGS,
-                settings_of={each: proxies[each].proxied_settings for each in BROKERS},
+                roles=roles,
+                settings={**SETTINGS, **(settings or {})},
+                settings_of={each: {**own[each], **more.get(each, {})} for each in brokers},
             )
         )
         for broker_id, proxy in proxies.items():

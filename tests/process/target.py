@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.kafka import KafkaBroker
-from tests.kafka.broker import START_TIMEOUT_S, STOP_TIMEOUT_S
+from tests.kafka.broker import START_TIMEOUT_S
 from tests.process.broker import BrokerProcess, Setting
+from tests.process.waiting import PATIENCE_S
 
 TARGET = os.environ.get("TIDELOG_TEST_TARGET", "tidelog")
 IS_KAFKA = TARGET == "kafka"
@@ -45,7 +46,7 @@ class Target(Protocol):
     def start(self) -> None: ...
     def stop(self) -> int: ...
     def kill(self) -> None: ...
-    def exit_code_within(self, seconds: float) -> int: ...
+    def exit_code_within(self, seconds: float = PATIENCE_S) -> int: ...
     def limit_file_size(self, file_bytes_max: int) -> None: ...
     def resident_bytes(self) -> int: ...
     def resident_peak_bytes(self) -> int: ...
@@ -80,12 +81,12 @@ class KafkaTarget:
 
     def stop(self) -> int:
         self._node.stop()
-        return self.exit_code_within(STOP_TIMEOUT_S)
+        return self.exit_code_within()
 
     def kill(self) -> None:
         self._node.kill()
 
-    def exit_code_within(self, seconds: float) -> int:
+    def exit_code_within(self, seconds: float = PATIENCE_S) -> int:
         process = self._node._process
         assert process is not None
         return process.wait(seconds)

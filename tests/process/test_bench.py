@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.process.waiting import PATIENCE_S
 from tests.tidy.reading import ROOT
 
 
 def test_a_tiny_run_measures_everything_and_prints_the_table(tmp_path: Path) -> None:
     samples = tmp_path / "bench.json"
     command = [sys.executable, "-m", "bench", "--tiny", "--no-kafka", "--json", str(samples)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=150)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE_S)
 
     assert run.returncode == 0, run.stderr
     figures = json.loads(samples.read_text())["figures"]

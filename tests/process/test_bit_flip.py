@@ -14,13 +14,13 @@ import pytest
 
 from tests.kafka import Tool, run_tool
 from tests.process.target import Target, running_target
+from tests.process.waiting import PATIENCE_MS, PATIENCE_S
 from tests.process.wire import NO_GROUP, WireClient, batch_of, segment_files
 from tidelog.core.wire.record_batch import batches, crc_is_valid
 
 COUNT = 30
 DAMAGED = 7
 VALUE_BYTES = 100_000
-ANSWER_S = 30
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_kafka_python_reports_it(damaged: Target) -> None:
     seen: list[int] = []
 
     def read() -> None:
-        while found := consumer.poll(timeout_ms=ANSWER_S * 1000):
+        while found := consumer.poll(timeout_ms=PATIENCE_MS):
             seen.extend(record.offset for record in found[partition])
 
     with pytest.raises(kafka.errors.CorruptRecordError):
@@ -87,7 +87,7 @@ def test_aiokafka_reports_it(damaged: Target) -> None:
         async with consumer:
             consumer.seek(partition, 0)
             while True:
-                seen.append((await asyncio.wait_for(consumer.getone(), ANSWER_S)).offset)
+                seen.append((await asyncio.wait_for(consumer.getone(), PATIENCE_S)).offset)
 
     with pytest.raises(aiokafka.errors.CorruptRecordException):
         asyncio.run(read())
@@ -101,7 +101,7 @@ def test_librdkafka_reports_it_when_it_checks(damaged: Target) -> None:
     )
     consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
     seen = []
-    while (record := consumer.poll(ANSWER_S)).error() is None:
+    while (record := consumer.poll(PATIENCE_S)).error() is None:
         seen.append(record.offset())
     assert record.error().code() == confluent_kafka.KafkaError._BAD_MSG
     assert seen == list(range(DAMAGED))
@@ -115,7 +115,7 @@ def test_java_reports_it(damaged: Target) -> None:
         Tool.CONSOLE_CONSUMER,
         [
             *("--bootstrap-server", damaged.address, "--topic", "orders", "--partition", "0"),
-            *("--offset", "0", "--max-messages", str(COUNT), "--timeout-ms", "20000"),
+            *("--offset", "0", "--max-messages", str(COUNT), "--timeout-ms", str(PATIENCE_MS)),
             *("--formatter-property", "print.value=false"),
             *("--formatter-property", "print.offset=true"),
         ],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.broker import BrokerProcess
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient, fetch_fields
 from tidelog.core.wire.records import NewRecord, build
 
@@ -30,7 +30,7 @@ def test_a_signal_stops_it_gracefully(tmp_path: Path, number: signal.Signals) ->
             client.create_topic("orders")
         produce(broker, "orders", b"kept")
         os.kill(broker.pid, number)
-        assert broker.exit_code_within(20) == 0
+        assert broker.exit_code_within() == 0
         assert (broker.log_directory / ".kafka_cleanshutdown").exists()
 
         broker.start()
@@ -86,7 +86,7 @@ def test_a_broken_promise_ends_the_process_with_its_reason(tmp_path: Path) -> No
         with WireClient(ready.read_text().strip()) as client:
             client.send("ApiVersions", 0)
             assert client.is_closed_by_broker()
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert process.returncode == 1

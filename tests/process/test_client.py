@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from tests.process.broker import free_port
 from tests.process.fixtures import NewTopic, StartBroker
+from tests.process.ports import free_port
+from tests.process.waiting import PATIENCE_S
 from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.admin.configs import ResourceKind, alter_configs, describe_configs
 from tidelog.client.admin.offsets import (
@@ -44,8 +45,8 @@ def read_all(bootstrap: str, partition: TopicPartition, count: int) -> list[str]
     with Consumer(settings) as consumer:
         consumer.assign([partition])
         while len(values) < count:
-            records = consumer.poll(30.0)
-            assert records, f"{len(values)} of {count} within 30 s"
+            records = consumer.poll(PATIENCE_S)
+            assert records, f"{len(values)} of {count} within {PATIENCE_S:g} s"
             values += [(record.value or b"").decode() for record in records]
     return values
 
@@ -68,11 +69,11 @@ def test_keys_headers_and_times_arrive(bootstrap: str, new_topic: NewTopic) -> N
         sent = producer.send(
             topic, None, key=b"abc", headers=[("h", b"1"), ("n", None)], timestamp_ms=12_345
         )
-        assert sent.result(30.0).timestamp_ms == 12_345
+        assert sent.result(PATIENCE_S).timestamp_ms == 12_345
     partition = TopicPartition(topic, 479470107 % 4)
     with Consumer({"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}) as consumer:
         consumer.assign([partition])
-        [record] = consumer.poll(30.0)
+        [record] = consumer.poll(PATIENCE_S)
 
     assert (record.key, record.value, record.timestamp_ms) == (b"abc", None, 12_345)
     assert record.headers == [("h", b"1"), ("n", None)]
@@ -92,7 +93,7 @@ def test_positions_offsets_and_times(bootstrap: str, new_topic: NewTopic) -> Non
         consumer.assign([partition])
         assert consumer.position(partition) == 10, "latest is the default"
         consumer.seek(partition, 7)
-        assert [record.offset for record in consumer.poll(30.0)] == [7, 8, 9]
+        assert [record.offset for record in consumer.poll(PATIENCE_S)] == [7, 8, 9]
         assert consumer.position(partition) == 10
         assert consumer.poll(0.0) == []
 
@@ -150,19 +151,19 @@ def test_a_full_buffer_blocks_the_caller_and_drains_when_the_broker_wakes_up(
         "bootstrap.servers": broker.address,
         "buffer.memory": 65_536,
         "batch.size": 16_384,
-        "max.block.ms": 300,
+        "max.block.ms": 5_000,
     }
     with Admin({"bootstrap.servers": broker.address}) as admin:
         admin.ask(create_topic("orders", partitions=1, replication_factor=1))
     with Producer(settings) as producer:
-        producer.send("orders", b"warm").result(30.0)
+        producer.send("orders", b"warm").result(PATIENCE_S)
         os.kill(broker.pid, signal.SIGSTOP)
         values = [f"{number}".ljust(10_000, ".") for number in range(4)]
         sent = [producer.send("orders", value.encode()) for value in values]
         with pytest.raises(RecordRefused) as refused:
-            producer.send("orders", b"x" * 10_000).result(30.0)
+            producer.send("orders", b"x" * 10_000).result(PATIENCE_S)
         os.kill(broker.pid, signal.SIGCONT)
-        assert [each.result(30.0).offset for each in sent] == [1, 2, 3, 4]
+        assert [each.result(PATIENCE_S).offset for each in sent] == [1, 2, 3, 4]
 
     assert refused.value.error == BUFFER_EXHAUSTED
     assert read_all(broker.address, TopicPartition("orders", 0), 5) == ["warm", *values]

@@ -24,7 +24,7 @@ def leader_after(cluster: ClusterProcesses, dead: int, partition: int) -> Standi
         has_moved = standing is not None and standing.leader not in (dead, -1)
         return standing if has_moved and dead not in standing.isr else None
 
-    return wait_until(moved, f"another leader of partition {partition}", within_s=30)
+    return wait_until(moved, f"another leader of partition {partition}")
 
 
 @pytest.mark.scenario("D1-T1")

@@ -12,12 +12,14 @@ import pytest
 
 from tests.golden.plain import API_KEYS
 from tests.process.target import IS_KAFKA, Target, running_target
+from tests.process.waiting import PATIENCE_S
 from tests.process.wire import WireClient, batch_of, fetch_fields, produce_fields
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.record_batch import renew_crc
 
 GROWTH_BYTES_MAX = 48 * 2**20
-PATIENCE_S = 5.0
+GIVE_UP_S = 5.0
+"""A broker may rightly go on waiting; then we go away."""
 TOPIC, NEIGHBOUR = "fuzzed", "neighbour"
 
 
@@ -34,6 +36,7 @@ def fuzzed() -> Iterator[Target]:
 def throw(broker: Target, data: bytes) -> None:
     """Send the bytes, say that no more will come, and wait until the broker is done with us."""
     with socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S) as connection:
+        connection.settimeout(GIVE_UP_S)
         try:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)

@@ -11,11 +11,9 @@ import pytest
 from tests.process.fixtures import StartBroker
 from tests.process.proxy import Proxy
 from tests.process.target import Target, running_target
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient, batch_of, batches_on_disk
 from tidelog.core.wire.record_batch import BatchHeader
-
-ANSWER_S = 30
 
 
 class Stage:
@@ -52,7 +50,7 @@ def _send_with_a_lost_answer(stage: Stage, topic: str, *, idempotent: bool) -> l
         producer = stage.producer(enable_idempotence=idempotent)
         places: list[int] = []
         producer.produce(topic, b"M1", on_delivery=lambda _, record: places.append(record.offset()))
-        assert producer.flush(ANSWER_S) == 0
+        assert producer.flush(PATIENCE_S) == 0
         assert stage.proxy.answers_lost == 1
         assert len(stage.proxy.produce_requests()) == 2
         values = [record.value for record in wire.read_all(topic)]
@@ -79,7 +77,7 @@ def test_a_restarted_producer_without_a_transactional_id_is_a_new_one(stage: Sta
         for _ in range(2):
             producer = stage.producer(enable_idempotence=True)
             producer.produce("orders", b"M1")
-            assert producer.flush(ANSWER_S) == 0
+            assert producer.flush(PATIENCE_S) == 0
         values = [record.value for record in wire.read_all("orders")]
     first, second = stage.headers("orders")
 
@@ -119,7 +117,7 @@ def test_sequences_count_per_partition(stage: Stage) -> None:
         producer.produce("orders", b"%d" % n, partition=0)
         if n < 6:
             producer.produce("orders", b"%d" % n, partition=1)
-    assert producer.flush(ANSWER_S) == 0
+    assert producer.flush(PATIENCE_S) == 0
     for partition, count in ((0, 10), (1, 6)):
         headers = stage.headers("orders", partition=partition)
         assert headers[0].base_sequence == 0
@@ -142,7 +140,7 @@ def test_every_producer_partition_and_sequence_is_stored_once_and_in_order(stage
             for who, producer in enumerate(producers):
                 producer.produce("orders", b"%d %d" % (who, n), partition=n % 2)
                 producer.poll(0)
-        assert [producer.flush(60) for producer in producers] == [0, 0, 0]
+        assert [producer.flush(PATIENCE_S) for producer in producers] == [0, 0, 0]
         assert stage.proxy.answers_lost > 3
         for partition in range(2):
             values = [record.value for record in wire.read_all("orders", partition=partition)]

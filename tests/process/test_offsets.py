@@ -12,15 +12,13 @@ import pytest
 from tests.process.fixtures import NewTopic, StartBroker
 from tests.process.proxy import Proxy
 from tests.process.target import Target
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import NO_GROUP, WireClient, batch_of, batches_on_disk
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_request_header
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.record_batch import read_header
-
-ANSWER_S = 30
 
 
 @pytest.mark.scenario("D4-O1")
@@ -40,7 +38,7 @@ def test_a_producer_learns_an_offset_only_from_the_answer(start_broker: StartBro
 
             assert not future.is_done
             proxy.release()
-            assert future.get(ANSWER_S).offset == 3
+            assert future.get(PATIENCE_S).offset == 3
             producer.close()
 
 
@@ -54,7 +52,7 @@ def test_a_batch_travels_with_offset_0_and_gets_its_real_one_under_the_same_chec
         with WireClient(broker.address) as wire:
             wire.create_topic("orders")
         producer = kafka.KafkaProducer(bootstrap_servers=proxy.address)
-        places = [producer.send("orders", b"%d" % n).get(ANSWER_S).offset for n in range(3)]
+        places = [producer.send("orders", b"%d" % n).get(PATIENCE_S).offset for n in range(3)]
         producer.close()
         sent = [read_header(_records_in(seen.frame)) for seen in proxy.produce_requests()]
     stored = [header for header, _ in batches_on_disk(broker.log_directory, "orders")]
@@ -93,7 +91,7 @@ def test_the_leader_gives_dense_and_unique_offsets_to_interleaved_producers(
         for n in range(500):
             producer.produce(topic, b"%s %d" % (name, n), on_delivery=note)
             producer.poll(0)
-        producer.flush(ANSWER_S)
+        producer.flush(PATIENCE_S)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in (b"a", b"b")]
     for thread in threads:
@@ -144,7 +142,7 @@ def test_a_fetch_names_its_start_and_records_carry_their_offsets(
 
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.address, **NO_GROUP})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 1000)])
-    records = consumer.consume(100, timeout=ANSWER_S)
+    records = consumer.consume(100, timeout=PATIENCE_S)
     assert [(record.offset(), record.value()) for record in records] == [
         (n, b"%d" % n) for n in range(1000, 1100)
     ]

@@ -21,11 +21,13 @@ pytestmark = [
 ]
 
 RECORDS = 20
+REQUEST_TIMEOUT_MS = 3_000
 BUFFER_MESSAGES = 1_000
 BUFFER_BYTES = 1 << 20
 RECORD_BYTES = 100_000
 FIT = BUFFER_BYTES // RECORD_BYTES
-MAX_BLOCK_MS = 500
+MAX_BLOCK_MS = 8_000
+"""The first call of a producer needs some of it for the metadata."""
 
 
 def told(calls: list[Call]) -> list[Ok | Failed | None]:
@@ -113,11 +115,12 @@ def test_java_blocks_and_then_fails_the_future(stage: Stage, start_producer: Sta
     """With the leader silent 1 MiB is soon full: the next call lasts max.block.ms and does not
     throw; its callback is told. What was taken before is delivered when the leader wakes up."""
     topic = stage.new_topic((2,))
+    assert start_producer("java").send(topic, "before").wait() == Ok(0)
     producer = cast(
         Java,
         start_producer("java", buffer_memory=BUFFER_BYTES, max_block_ms=MAX_BLOCK_MS),
     )
-    assert producer.send(topic, "before").wait() == Ok(0)
+    assert producer.send(topic, "warm").wait() == Ok(1)
     stage.freeze(2)
     taken = [producer.send(topic, str(n), size=RECORD_BYTES) for n in range(FIT)]
     refused = producer.send(topic, "too-much", size=RECORD_BYTES)
@@ -130,8 +133,8 @@ def test_java_blocks_and_then_fails_the_future(stage: Stage, start_producer: Sta
     assert told(taken) == [None] * FIT
 
     stage.wake(2)
-    assert [call.wait() for call in taken] == [Ok(n + 1) for n in range(FIT)]
-    assert stage.values(topic, leader=2) == ["before", *map(str, range(FIT))]
+    assert [call.wait() for call in taken] == [Ok(n + 2) for n in range(FIT)]
+    assert stage.values(topic, leader=2) == ["before", "warm", *map(str, range(FIT))]
     wait_until(lambda: producer.available_bytes() == BUFFER_BYTES, "an empty buffer")
 
 
@@ -147,9 +150,7 @@ def test_a_blocked_call_returns_when_the_next_leader_takes_the_records(
     topic = stage.new_topic((1, 3, 2))
     producer = cast(
         Java,
-        start_producer(
-            "java", buffer_memory=BUFFER_BYTES, max_block_ms=60_000, request_timeout_ms=1_000
-        ),
+        start_producer("java", buffer_memory=BUFFER_BYTES, request_timeout_ms=REQUEST_TIMEOUT_MS),
     )
     assert producer.send(topic, "before").wait() == Ok(0)
     stage.freeze(2)
@@ -163,7 +164,7 @@ def test_a_blocked_call_returns_when_the_next_leader_takes_the_records(
     stage.wake(2)
     assert [call.wait() for call in calls] == [Ok(n + 1) for n in range(FIT + 1)]
     assert calls[FIT].returned_after_ms is not None
-    assert stage.asked_for(3, str(FIT)) == [0]
+    assert set(stage.asked_for(3, str(FIT))) == {0}
     numbers = ["before", *map(str, range(FIT + 1))]
     assert stage.values(topic, leader=3) == numbers
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.process.producers import Ok
 from tests.process.proxy import FETCH, is_produce
-from tests.process.stage import Stage, produced, read_request
+from tests.process.stage import SESSION_S, Stage, produced, read_request
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import EVERY_CLIENT, StartCrew
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_MS, wait_until
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 
 pytestmark = [
@@ -19,8 +19,7 @@ pytestmark = [
     pytest.mark.xdist_group("timelines"),
 ]
 
-REQUEST_TIMEOUT_S = 30
-SHORT_REQUEST_TIMEOUT_S = 2.5
+SHORT_REQUEST_TIMEOUT_S = SESSION_S + 1
 """As in document 3 longer than the session of the leader that falls silent."""
 
 
@@ -98,9 +97,7 @@ def test_a_killed_leader_costs_an_election_and_one_retry(
     """The record is on the leader, unanswered, when SIGKILL comes. The retry goes to broker 2 long
     before the request timeout. If 2 had it, it is found again with its old leader epoch; if not, it
     is written anew: one copy at the same offset either way."""
-    crew = start_crew(
-        clients, enable_idempotence=True, request_timeout_ms=1_000 * REQUEST_TIMEOUT_S
-    )
+    crew = start_crew(clients, enable_idempotence=True, request_timeout_ms=2 * PATIENCE_MS)
     topic = stage.new_topic(*[(1, 2, 3)] * len(clients))
     crew.send(topic, "before").wait_for(Ok(0))
     holds = [stage.hold_back(each, leader=1) for each in ((3,) if has_the_copy else (2, 3))]
@@ -114,7 +111,7 @@ def test_a_killed_leader_costs_an_election_and_one_retry(
     for hold in holds:
         hold.lose()
 
-    calls.wait_for(Ok(1), within_s=REQUEST_TIMEOUT_S / 2)
+    calls.wait_for(Ok(1))
     assert crew.stored(stage, topic, leader=2) == crew.each("before", "order")
     for partition in crew.partitions.values():
         assert stage.asked_for(1, "order").count(partition) == 1
@@ -132,7 +129,7 @@ def test_a_silent_leader_costs_the_request_timeout(
 ) -> None:
     """SIGSTOP: nothing says that the leader is gone until the client's own patience ends. What the
     old leader finds in its sockets when it wakes up is no second copy."""
-    crew = start_crew(clients, request_timeout_ms=int(1_000 * SHORT_REQUEST_TIMEOUT_S))
+    crew = start_crew(clients, request_timeout_ms=1_000 * SHORT_REQUEST_TIMEOUT_S)
     old, new, third = stage.controller_last()
     topic = stage.new_topic(*[(old, new, third)] * len(clients))
     crew.send(topic, "before").wait_for(Ok(0))

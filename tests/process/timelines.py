@@ -21,6 +21,7 @@ from tests.process.producers import (
     Wishes,
 )
 from tests.process.stage import Stage, running_stage
+from tests.process.waiting import PATIENCE_S
 
 PYTHON_CLIENTS = ("librdkafka", "kafka-python", "tidelog")
 EVERY_CLIENT = [
@@ -60,13 +61,13 @@ class Crew:
 class Calls(dict[str, Call]):
     """What each of a crew was told about the same record."""
 
-    def wait(self, within_s: float = 60.0) -> dict[str, Ok | Failed]:
+    def wait(self, within_s: float = PATIENCE_S) -> dict[str, Ok | Failed]:
         return {name: call.wait(within_s) for name, call in self.items()}
 
     def all_are(self, outcome: Ok | None) -> bool:
         return all(call.outcome == outcome for call in self.values())
 
-    def wait_for(self, outcome: Ok, within_s: float = 60.0) -> None:
+    def wait_for(self, outcome: Ok, within_s: float = PATIENCE_S) -> None:
         told = self.wait(within_s)
         assert told == dict.fromkeys(self, outcome), told
 
@@ -89,7 +90,7 @@ def stage(running: Stage) -> Iterator[Stage]:
     running.heal()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def java_machine() -> Iterator[JavaMachine]:
     if not Path(java_program()).resolve().with_name("javac").exists():
         pytest.skip("a producer in Java needs a JDK; this is a Java without its compiler")

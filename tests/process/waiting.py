@@ -8,6 +8,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 POLL_INTERVAL_S = 0.01
+PATIENCE_S = 120.0
+"""Longer than anything takes that comes at all, on a slow machine with much else to do. Only a test
+that fails waits so long."""
+PATIENCE_MS = int(1_000 * PATIENCE_S)
 
 T = TypeVar("T")
 
@@ -16,7 +20,7 @@ class TooLate(AssertionError):
     """The condition did not come true before its deadline."""
 
 
-def wait_until(condition: Callable[[], T], what: str, *, within_s: float = 20.0) -> T:
+def wait_until(condition: Callable[[], T], what: str, *, within_s: float = PATIENCE_S) -> T:
     """The first true value of `condition`; TooLate when it takes longer than that."""
     deadline_s = time.monotonic() + within_s
     pause = threading.Event()

@@ -9,14 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.golden.plain import API_KEYS, encode_request
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_S, wait_until
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_response_header
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.record_batch import BatchHeader, batches, crc_is_valid
 from tidelog.core.wire.records import NewRecord, Record, build, iterate
 
-ANSWER_TIMEOUT_S = 30.0
 LATEST, EARLIEST, LARGEST_TIMESTAMP = -1, -2, -3
 NO_GROUP = {"group.id": "unused", "enable.auto.commit": False}
 """librdkafka's consumers must name a group; one that only assigns never talks to it."""
@@ -30,7 +29,7 @@ class WireClient:
         self.socket = socket.socket()
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.socket.settimeout(ANSWER_TIMEOUT_S)
+        self.socket.settimeout(PATIENCE_S)
         self.socket.connect((host, int(port)))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
@@ -123,7 +122,7 @@ class WireClient:
         wanted = [{"name": key, "value": value} for key, value in (configs or {}).items()]
         topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
         answer = self.ask(
-            "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=30_000
+            "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=60_000
         )
         return answer.topics[0]
 
@@ -196,7 +195,7 @@ def produce_fields(
     """A Produce of one batch to one partition, as plain data."""
     data = [{"index": partition, "records": None if batch is None else bytes(batch)}]
     topics = [{"name": topic, "partition_data": data}]
-    return {"transactional_id": None, "acks": acks, "timeout_ms": 30_000, "topic_data": topics}
+    return {"transactional_id": None, "acks": acks, "timeout_ms": 60_000, "topic_data": topics}
 
 
 def fetch_fields(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import confluent_kafka
 
 from tests.process.target import Target
+from tests.process.waiting import PATIENCE_S
 from tests.process.wire import WireClient, batches_on_disk
 
 PARTITIONS = 3
@@ -63,7 +64,7 @@ class Writer(threading.Thread):
                 self._producer.poll(0.01)
             # A steady trickle: what counts is the number of crashes, not how much is written.
             self._producer.poll(PAUSE_S if number % RECORDS_IN_A_ROW == 0 else 0)
-        self._left = self._producer.flush(60)
+        self._left = self._producer.flush(PATIENCE_S)
 
     def finish(self) -> Told:
         """Stop writing; everything that was sent has an outcome then."""
