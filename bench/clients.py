@@ -20,7 +20,7 @@ from bench.requests import ANSWER_ERROR_IS, error_position, produce_frame
 Result = dict[str, Any]
 Prepared = Callable[[], Result]
 READ_BYTES = 65_536
-SILENCE_S = 20.0
+SILENCE_S = 60.0
 
 
 class LoadFailed(Exception):

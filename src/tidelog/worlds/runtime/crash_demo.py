@@ -37,10 +37,10 @@ from tidelog.judge.verdict import judge
 from tidelog.worlds.runtime.demo_broker import BrokerFailed, DemoBroker
 
 PARTITION = TopicPartition("orders", 0)
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 FREEZES_MAX = 100
 _ORDERS_BETWEEN_FREEZES = 100
-_LOOKS = 3
+_LOOKS = 25
 _BETWEEN_LOOKS_S = 0.02
 
 Say = Callable[[str], None]

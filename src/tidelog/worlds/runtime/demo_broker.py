@@ -14,7 +14,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.record_batch import batches
 
 HOST = "127.0.0.1"
-START_WITHIN_S = 20
+START_WITHIN_S = 60
 _LOOK_EVERY_S = 0.01
 
 
