@@ -21,6 +21,8 @@ CORE_ROOMS = (
 OUTER_ROOMS = ("client", "judge", "core.model")
 
 DOORS: dict[str, tuple[str, ...]] = {
+    # The front page of the package itself.
+    "": ("cluster",),
     # The core knows nothing outside itself.
     "core": (),
     "core.model": (),

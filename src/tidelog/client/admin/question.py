@@ -70,6 +70,17 @@ class Question(Generic[T]):
         """The same question to somebody else."""
         return replace(self, whom=whom)
 
+    def at_once(self) -> Question[T | None]:
+        """The same question without another try: None where it would be asked again."""
+
+        def read(answer: Message) -> T | None:
+            told = self.read(answer)
+            return None if isinstance(told, Again) else told
+
+        return Question(
+            request=self.request, read=read, whom=self.whom, version_max=self.version_max
+        )
+
 
 _ASK_AGAIN = frozenset({ErrorCode.NOT_CONTROLLER})
 _LEADER_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE})

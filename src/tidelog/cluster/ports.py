@@ -1,0 +1,65 @@
+"""Ports for brokers, which nobody else is given as long as this process lives.
+
+A port that the system chooses is chosen again as soon as nobody listens there, even as the near end
+of somebody's connection; a broker that is killed and comes back must find its port free. So these
+lie below those that the system chooses from, and every launcher locks the blocks that it takes
+them from.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tidelog.cluster.errors import ClusterError
+from tidelog.cluster.layout import HOST
+
+PORTS = range(10_000, 32_000)
+BLOCK_PORTS = 100
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports that nobody listens on; each is given once only."""
+    with _lock:
+        found = []
+        for port in _own:
+            if is_free(port):
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise ClusterError(f"no port from {PORTS.start} to {PORTS.stop - 1} is free")
+
+
+def is_free(port: int) -> bool:
+    """Whether a broker could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def _locked_blocks() -> Iterator[int]:
+    """Ports, block by block. A lock ends with the process, however that ends."""
+    directory = Path(tempfile.gettempdir(), f"tidelog-ports-{os.getuid()}")
+    directory.mkdir(exist_ok=True)
+    for start in PORTS[::BLOCK_PORTS]:
+        lock = os.open(directory / str(start), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        yield from range(start, start + BLOCK_PORTS)
+
+
+_lock = threading.Lock()
+_own = _locked_blocks()

@@ -1,0 +1,147 @@
+"""Processes by what cannot be reused: a pid together with the moment when it was started.
+
+A broker may be the child of this process or of another launcher, so what is known of it stands in
+its pid file. A pid alone may belong to somebody else tomorrow; nobody is signalled before the
+start time has been compared.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_POLL_INTERVAL_S = 0.005
+_DEAD = ("Z", "X", "x")
+_STOPPED = ("T", "t")
+
+
+class Process(NamedTuple):
+    """One process that was started at one moment."""
+
+    pid: int
+    started: str
+    """The moment, in whatever form the system tells it; only good for comparing."""
+
+    @property
+    def is_alive(self) -> bool:
+        found = _look_at(self.pid)
+        return found is not None and found[0] == self.started and found[1] not in _DEAD
+
+    @property
+    def is_paused(self) -> bool:
+        found = _look_at(self.pid)
+        return found is not None and found[0] == self.started and found[1] in _STOPPED
+
+    def signal(self, number: int) -> bool:
+        """Whether there was somebody to signal."""
+        if not self.is_alive:
+            return False
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def ended_within(self, seconds: float) -> bool:
+        """Whether it is over, after waiting so long at most."""
+        deadline_s = time.monotonic() + seconds
+        while self.is_alive:
+            reap()
+            if time.monotonic() > deadline_s:
+                return False
+            _pause.wait(_POLL_INTERVAL_S)
+        return True
+
+
+_pause = threading.Event()
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Those of this process, by pid; kept until their end has been taken note of."""
+
+
+def start(
+    command: list[str], *, directory: Path, log: Path, stdin: int = subprocess.DEVNULL
+) -> Process:
+    """In a session of its own: Ctrl-C at a terminal is the launcher's affair."""
+    reap()
+    with log.open("ab") as file:
+        child = subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=file,
+            stderr=file,
+            cwd=directory,
+            start_new_session=True,
+        )
+    _children[child.pid] = child
+    found = _look_at(child.pid)
+    return Process(child.pid, found[0] if found is not None else "over")
+
+
+def exit_code(process: Process) -> int | None:
+    """Of a child of this process that has ended."""
+    child = _children.get(process.pid)
+    return None if child is None else child.poll()
+
+
+def reap() -> None:
+    """Take note of children that have ended, lest they stay as zombies."""
+    for child in list(_children.values()):
+        child.poll()
+
+
+def write_pid_file(path: Path, process: Process) -> None:
+    """Complete as soon as it is there."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_text(f"{process.pid}\n{process.started}\n")
+    temporary.replace(path)
+
+
+def read_pid_file(path: Path) -> Process | None:
+    """Who was started last, alive or not; None if nobody was, or the file says nothing."""
+    try:
+        pid, started = path.read_text().splitlines()
+        return Process(int(pid), started)
+    except (OSError, ValueError):
+        return None
+
+
+def this_process() -> Process:
+    found = _look_at(os.getpid())
+    assert found is not None
+    return Process(os.getpid(), found[0])
+
+
+def _look_at(pid: int) -> tuple[str, str] | None:
+    """(start time, state) of whoever has this pid now."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return _ask_ps(pid) if not _HAS_PROC else None
+    return fields[19].decode(), fields[0].decode()
+
+
+_HAS_PROC = os.path.exists("/proc/self/stat")
+
+
+def _ask_ps(pid: int) -> tuple[str, str] | None:
+    """Where there is no /proc."""
+    with suppress(OSError):
+        told = subprocess.run(
+            ["ps", "-o", "lstart=,state=", "-p", str(pid)], capture_output=True, text=True
+        ).stdout.split()
+        if told:
+            return " ".join(told[:-1]), told[-1][:1]
+    return None
+
+
+KILL = signal.SIGKILL
+TERMINATE = signal.SIGTERM
+PAUSE = signal.SIGSTOP
+RESUME = signal.SIGCONT
