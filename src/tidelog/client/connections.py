@@ -37,6 +37,7 @@ class Connection:
         "asks_until_ms",
         "failures",
         "last_attempt_ms",
+        "last_end",
         "link",
         "may_connect_at_ms",
         "setup_failures",
@@ -51,6 +52,8 @@ class Connection:
         self.setup_failures = 0
         self.may_connect_at_ms: int | None = None
         self.last_attempt_ms: int | None = None
+        self.last_end: str | None = None
+        """Why it ended the last time; None again when it is ready."""
         self.asks_until_ms: int | None = None
         """While it is not open: when to give up."""
 
@@ -155,6 +158,14 @@ class Connections:
             newest = min(newest, at_most)
         return newest if newest >= max(request.versions[0], theirs[0]) else None
 
+    def troubles(self) -> list[tuple[Address, str]]:
+        """The addresses that were tried and are not ready, and why."""
+        return [
+            (known.address, known.last_end or "no connection yet")
+            for known in self._known.values()
+            if not known.is_ready
+        ]
+
     # Asking
 
     def ask(
@@ -220,7 +231,7 @@ class Connections:
             address.port,
             PURPOSE,
             on_opened=lambda now_ms: self._opened(connection, now_ms),
-            on_closed=lambda reason, now_ms: self._closed(key, connection, now_ms),
+            on_closed=lambda reason, now_ms: self._closed(key, connection, reason, now_ms),
         )
 
     def _opened(self, connection: Connection, now_ms: int) -> None:
@@ -260,8 +271,10 @@ class Connections:
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
         connection.failures = 0
+        connection.last_end = None
 
-    def _closed(self, key: NodeKey, connection: Connection, now_ms: int) -> None:
+    def _closed(self, key: NodeKey, connection: Connection, reason: str, now_ms: int) -> None:
+        connection.last_end = reason
         if connection.asks_until_ms is not None:
             connection.setup_failures += 1
         connection.asks_until_ms = None

@@ -17,9 +17,11 @@ T = TypeVar("T")
 
 
 class Failed(NamedTuple):
-    """Nobody answered in time."""
+    """Nobody answered in time, or nobody can."""
 
     reason: str
+    is_unsupported: bool = False
+    """The node has no such API."""
 
 
 class Admin:
@@ -58,7 +60,7 @@ class _Asking(Generic[T]):
         self._is_asked = False
         self._failures = 0
         self._retry_at_ms = 0
-        self._trouble = "no node could be reached"
+        self._trouble: str | None = None
         self._back_off = BackOff(
             first_ms=client.config.retry_backoff_ms,
             most_ms=client.config.retry_backoff_max_ms,
@@ -70,7 +72,8 @@ class _Asking(Generic[T]):
 
     def run(self, now_ms: int) -> None:
         if now_ms >= self._deadline_ms:
-            self._end(Failed(f"no answer in time: {self._trouble}"), now_ms)
+            trouble = self._trouble or self._nobody_reached()
+            self._end(Failed(f"no answer in time: {trouble}"), now_ms)
         elif not self._is_asked and now_ms >= self._retry_at_ms:
             node = self._node(now_ms)
             if node is not None:
@@ -102,6 +105,11 @@ class _Asking(Generic[T]):
             return None
         return broker_id if connections.make_usable(broker_id, address, now_ms) else None
 
+    def _nobody_reached(self) -> str:
+        tried = self._client.connections.troubles()
+        told = ", ".join(f"{address} ({reason})" for address, reason in tried)
+        return f"no node could be reached: {told}" if told else "no node could be reached"
+
     def _ask(self, node: NodeKey, now_ms: int) -> None:
         question = self._question
         version = self._client.connections.version(
@@ -109,7 +117,8 @@ class _Asking(Generic[T]):
         )
         if version is None:
             name = type(question.request).__name__
-            self._end(Failed(f"node {node} speaks no version of {name} that we do"), now_ms)
+            reason = f"node {node} speaks no version of {name} that we do"
+            self._end(Failed(reason, is_unsupported=True), now_ms)
             return
         self._is_asked = True
         self._client.connections.ask(node, question.request, version, self._answered, now_ms=now_ms)

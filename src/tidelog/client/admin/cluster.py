@@ -61,6 +61,10 @@ class Replica(NamedTuple):
 
     id: int
     log_end_offset: int | None
+    directory_id: bytes | None = None
+    last_fetch_ms: int | None = None
+    """On the leader's wall clock."""
+    last_caught_up_ms: int | None = None
 
 
 class QuorumTold(NamedTuple):
@@ -72,6 +76,7 @@ class QuorumTold(NamedTuple):
     high_watermark: int | None
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...]
+    message: str | None = None
 
 
 def describe_cluster(
@@ -114,6 +119,7 @@ def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumTold]:
             _known(told.high_watermark),
             _replicas(told.current_voters),
             _replicas(told.observers),
+            told.error_message or answer.error_message,
         )
 
     request = DescribeQuorumRequest(topics=[topic])
@@ -125,9 +131,10 @@ def elect_leaders(
 ) -> Question[dict[TopicPartition, Outcome]]:
     """PREFERRED or UNCLEAN, for these partitions or for all that can be helped."""
     topics: dict[str, TopicPartitions] | None = None
-    if partitions is not None:
+    asked = None if partitions is None else tuple(partitions)
+    if asked is not None:
         topics = {}
-        for each in partitions:
+        for each in asked:
             topic = topics.setdefault(each.topic, TopicPartitions(topic=each.topic))
             topic.partitions.append(each.index)
     request = ElectLeadersRequest(
@@ -140,6 +147,9 @@ def elect_leaders(
         error = error_of(answer.error_code)
         if needs_another_try(error):
             return Again(error)
+        if error != ErrorCode.NONE and not answer.replica_election_results:
+            # Refused as a whole: nobody must take it for an election that nobody needed.
+            return Again(error) if asked is None else dict.fromkeys(asked, Outcome(error))
         return {
             TopicPartition(topic.topic, each.partition_id): Outcome(
                 error_of(each.error_code) if error == ErrorCode.NONE else error,
@@ -163,7 +173,16 @@ def unregister_broker(broker_id: int) -> Question[Outcome]:
 
 
 def _replicas(told: Iterable[ReplicaState]) -> tuple[Replica, ...]:
-    return tuple(Replica(each.replica_id, _known(each.log_end_offset)) for each in told)
+    return tuple(
+        Replica(
+            each.replica_id,
+            _known(each.log_end_offset),
+            bytes(each.replica_directory_id) if any(each.replica_directory_id) else None,
+            _known(each.last_fetch_timestamp),
+            _known(each.last_caught_up_timestamp),
+        )
+        for each in told
+    )
 
 
 def _whom(broker_id: int | None) -> AnyNode | TheBroker:

@@ -80,7 +80,7 @@ def describe_configs(
         assert isinstance(answer, DescribeConfigsResponse)
         told = answer.results[0]
         configs = {
-            each.name: ConfigTold(each.value, _source(each.config_source), each.read_only)
+            each.name: ConfigTold(each.value, source_of(each.config_source), each.read_only)
             for each in told.configs
         }
         return ConfigsTold(error_of(told.error_code), told.error_message, configs)
@@ -119,5 +119,5 @@ def _whom(kind: ResourceKind, name: str) -> AnyNode | TheBroker:
     return AnyNode()
 
 
-def _source(number: int) -> ConfigSource | None:
+def source_of(number: int) -> ConfigSource | None:
     return ConfigSource(number) if number in tuple(ConfigSource) else None

@@ -42,8 +42,8 @@ from tidelog.core.wire.schema import Message
 LATEST = -1
 EARLIEST = -2
 LARGEST_TIMESTAMP = -3
-_AS_CONSUMER = -1
-_AS_DEBUGGER = -2
+AS_CONSUMER = -1
+AS_DEBUGGER = -2
 """The replica id that makes a follower answer, and a leader tell its log end."""
 _TO_HIGH_WATERMARK = -1
 
@@ -103,7 +103,7 @@ def list_offset(
     return _list_offset(
         partition,
         asked,
-        replica_id=_AS_CONSUMER,
+        replica_id=AS_CONSUMER,
         isolation_level=int(is_read_committed),
         broker_id=broker_id,
     )
@@ -121,7 +121,7 @@ def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[Off
     """Of the replica on this broker, leader or not: `end(b)` of the scenarios."""
     asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
     return _list_offset(
-        partition, asked, replica_id=_AS_DEBUGGER, isolation_level=0, broker_id=broker_id
+        partition, asked, replica_id=AS_DEBUGGER, isolation_level=0, broker_id=broker_id
     )
 
 
@@ -163,7 +163,7 @@ def end_of_leader_epoch(
     if current_leader_epoch is not None:
         asked.current_leader_epoch = current_leader_epoch
     topic = OffsetForLeaderTopic(topic=partition.topic, partitions=[asked])
-    replica_id = _AS_CONSUMER if broker_id is None else _AS_DEBUGGER
+    replica_id = AS_CONSUMER if broker_id is None else AS_DEBUGGER
     request = OffsetForLeaderEpochRequest(replica_id=replica_id, topics=[topic])
 
     def read(answer: Message) -> EpochEnd | Again:

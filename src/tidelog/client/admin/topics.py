@@ -20,6 +20,7 @@ from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+    MetadataResponseTopic,
 )
 from tidelog.core.wire.messages.api_19_create_topics import (
     CreatableReplicaAssignment,
@@ -42,6 +43,7 @@ from tidelog.core.wire.messages.api_37_create_partitions import (
 from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
     TopicRequest,
 )
 from tidelog.core.wire.schema import Message
@@ -81,6 +83,7 @@ class TopicDescription(NamedTuple):
     name: str
     topic_id: bytes
     partitions: dict[int, PartitionDescription]
+    is_internal: bool = False
 
 
 def create_topic(
@@ -179,21 +182,7 @@ def describe_topic(name: str, *, broker_id: int | None = None) -> Question[Topic
 
     def read(answer: Message) -> TopicDescription:
         assert isinstance(answer, MetadataResponse)
-        topic = answer.topics[0]
-        partitions = {
-            each.partition_index: PartitionDescription(
-                each.partition_index,
-                _id(each.leader_id),
-                _id(each.leader_epoch),
-                tuple(each.replica_nodes),
-                tuple(each.isr_nodes),
-                tuple(each.offline_replicas),
-                error_of(each.error_code),
-            )
-            for each in topic.partitions
-        }
-        error = error_of(topic.error_code)
-        return TopicDescription(error, name, bytes(topic.topic_id), partitions)
+        return described_by_metadata(answer.topics[0])
 
     return Question(request=request, read=read, whom=_whom(broker_id))
 
@@ -206,25 +195,48 @@ def describe_topic_partitions(
     def read(answer: Message) -> TopicDescription:
         assert isinstance(answer, DescribeTopicPartitionsResponse)
         topic = answer.topics[0]
-        partitions = {
-            each.partition_index: PartitionDescription(
-                each.partition_index,
-                _id(each.leader_id),
-                _id(each.leader_epoch),
-                tuple(each.replica_nodes),
-                tuple(each.isr_nodes),
-                tuple(each.offline_replicas),
-                error_of(each.error_code),
-                tuple(each.eligible_leader_replicas or ()),
-                tuple(each.last_known_elr or ()),
-            )
-            for each in topic.partitions
-        }
+        partitions = {each.partition_index: described_by_page(each) for each in topic.partitions}
         error = error_of(topic.error_code)
         return TopicDescription(error, name, bytes(topic.topic_id), partitions)
 
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name)])
     return Question(request=request, read=read, whom=_whom(broker_id))
+
+
+def described_by_metadata(told: MetadataResponseTopic) -> TopicDescription:
+    partitions = {
+        each.partition_index: PartitionDescription(
+            each.partition_index,
+            _id(each.leader_id),
+            _id(each.leader_epoch),
+            tuple(each.replica_nodes),
+            tuple(each.isr_nodes),
+            tuple(each.offline_replicas),
+            error_of(each.error_code),
+        )
+        for each in sorted(told.partitions, key=lambda each: each.partition_index)
+    }
+    return TopicDescription(
+        error_of(told.error_code),
+        str(told.name),
+        bytes(told.topic_id),
+        partitions,
+        is_internal=told.is_internal,
+    )
+
+
+def described_by_page(told: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
+    return PartitionDescription(
+        told.partition_index,
+        _id(told.leader_id),
+        _id(told.leader_epoch),
+        tuple(told.replica_nodes),
+        tuple(told.isr_nodes),
+        tuple(told.offline_replicas),
+        error_of(told.error_code),
+        tuple(told.eligible_leader_replicas or ()),
+        tuple(told.last_known_elr or ()),
+    )
 
 
 def _whom(broker_id: int | None) -> AnyNode | TheBroker:

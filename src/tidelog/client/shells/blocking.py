@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -34,6 +36,7 @@ from tidelog.core.model.trace import Trace
 from tidelog.core.wire.records import Header
 
 T = TypeVar("T")
+K = TypeVar("K")
 CLOSE_TIMEOUT_S = 30.0
 WAIT_SLICE_MS = 1_000
 
@@ -61,6 +64,10 @@ class TimedOut(Exception):
 
 class RequestFailed(Exception):
     """The cluster gave no usable answer."""
+
+
+class NotSupported(RequestFailed):
+    """The broker does not have the API that was asked for."""
 
 
 class Sent:
@@ -98,7 +105,7 @@ class Producer:
         self._loop = Loop(config.client, trace)
         self._machine = ProducerMachine(self._loop.client, config)
         self._changed = threading.Condition(threading.RLock())
-        self._told: list[tuple[Callable[[Outcome], None], Outcome]] = []
+        self._told: deque[Callable[[], None]] = deque()
         self._is_over = False
         self._broken: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="tidelog-producer", daemon=True)
@@ -114,13 +121,20 @@ class Producer:
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
+        on_told: Callable[[Ticket], None] | None = None,
     ) -> Sent:
-        """Waits up to max.block.ms for metadata and room. `on_outcome` runs on the other thread."""
+        """Waits up to max.block.ms for metadata and room.
+
+        `on_outcome` and `on_told`, which also hears of the partition, run on the other thread.
+        """
         sent = Sent(self)
 
         def told(ticket: Ticket, now_ms: int) -> None:
-            if on_outcome is not None and ticket.outcome is not None:
-                self._told.append((on_outcome, ticket.outcome))
+            assert ticket.outcome is not None
+            if on_outcome is not None:
+                self._told.append(partial(on_outcome, ticket.outcome))
+            if on_told is not None:
+                self._told.append(partial(on_told, ticket))
 
         with self._changed:
             self._check()
@@ -219,8 +233,7 @@ class Producer:
     def _call_back(self) -> None:
         """Outside of the lock: a program's own code may do anything."""
         while self._told:
-            on_outcome, outcome = self._told.pop(0)
-            on_outcome(outcome)
+            self._told.popleft()()
 
 
 class _Driven:
@@ -345,16 +358,23 @@ class Admin(_Driven):
 
     def ask(self, question: Question[T], *, timeout_s: float = 60.0) -> T:
         """What the question promises; RequestFailed if nobody answers in time."""
-        told: list[T | Failed] = []
+        result = self.ask_each({None: question}, timeout_s=timeout_s)[None]
+        if isinstance(result, Failed):
+            raise (NotSupported if result.is_unsupported else RequestFailed)(result.reason)
+        return result
+
+    def ask_each(
+        self, questions: Mapping[K, Question[T]], *, timeout_s: float = 60.0
+    ) -> dict[K, T | Failed]:
+        """All at once; Failed for those that nobody answers in time."""
+        told: dict[K, T | Failed] = {}
         now_ms = self._loop.now_ms()
         timeout_ms = int(timeout_s * 1_000)
-        self._machine.ask(
-            question, lambda result, _: told.append(result), now_ms=now_ms, timeout_ms=timeout_ms
-        )
-        self._turn_until(lambda: bool(told), timeout_s + 1)
-        if not told:
-            raise RequestFailed("no answer in time")
-        result = told[0]
-        if isinstance(result, Failed):
-            raise RequestFailed(result.reason)
-        return result
+        for key, question in questions.items():
+
+            def hear(result: T | Failed, _: int, key: K = key) -> None:
+                told[key] = result
+
+            self._machine.ask(question, hear, now_ms=now_ms, timeout_ms=timeout_ms)
+        self._turn_until(lambda: len(told) == len(questions), timeout_s + 1)
+        return {key: told.get(key, Failed("no answer in time")) for key in questions}

@@ -1,0 +1,177 @@
+"""Questions about many things at once: a whole cluster's topics in one request of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tidelog.client.admin.configs import ConfigsTold, ConfigTold, ResourceKind, source_of
+from tidelog.client.admin.offsets import AS_CONSUMER, AS_DEBUGGER, LATEST, OffsetTold
+from tidelog.client.admin.question import AnyNode, Question, TheBroker
+from tidelog.client.admin.topics import (
+    PartitionDescription,
+    TopicDescription,
+    described_by_metadata,
+    described_by_page,
+)
+from tidelog.client.cluster_metadata import Broker
+from tidelog.client.config import Address
+from tidelog.client.told_errors import error_of
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.messages.api_02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from tidelog.core.wire.messages.api_03_metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from tidelog.core.wire.messages.api_32_describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
+)
+from tidelog.core.wire.schema import Message
+
+
+class Picture(NamedTuple):
+    """The cluster as one broker sees it now."""
+
+    cluster_id: str | None
+    brokers: dict[int, Broker]
+    topics: dict[str, TopicDescription]
+
+
+class Page(NamedTuple):
+    """Some partitions by name, and where the next page begins; None: this was the last."""
+
+    partitions: dict[TopicPartition, PartitionDescription]
+    go_on_at: TopicPartition | None
+
+
+def picture(
+    names: Iterable[str] | None = None, *, broker_id: int | None = None
+) -> Question[Picture]:
+    """By Metadata: the live brokers, and these topics or all; nothing is created by asking."""
+    topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+
+    def read(answer: Message) -> Picture:
+        assert isinstance(answer, MetadataResponse)
+        brokers = {
+            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            for each in answer.brokers
+        }
+        told = [described_by_metadata(each) for each in answer.topics]
+        return Picture(answer.cluster_id, brokers, {topic.name: topic for topic in told})
+
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    whom = AnyNode() if broker_id is None else TheBroker(broker_id)
+    return Question(request=request, read=read, whom=whom)
+
+
+def partition_page(
+    names: Sequence[str], *, start_at: TopicPartition | None = None
+) -> Question[Page]:
+    """One page of DescribeTopicPartitions (KIP-966), with eligible leader replicas."""
+    cursor = None
+    if start_at is not None:
+        cursor = Cursor(topic_name=start_at.topic, partition_index=start_at.index)
+
+    def read(answer: Message) -> Page:
+        assert isinstance(answer, DescribeTopicPartitionsResponse)
+        found = {
+            TopicPartition(str(topic.name), each.partition_index): described_by_page(each)
+            for topic in answer.topics
+            for each in topic.partitions
+        }
+        told = answer.next_cursor
+        next_at = None if told is None else TopicPartition(told.topic_name, told.partition_index)
+        return Page(found, next_at)
+
+    topics = [TopicRequest(name=name) for name in sorted(names)]
+    return Question(request=DescribeTopicPartitionsRequest(topics=topics, cursor=cursor), read=read)
+
+
+def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigsTold]]:
+    """The settings of these topics by topic."""
+    resources = [
+        DescribeConfigsResource(
+            resource_type=ResourceKind.TOPIC, resource_name=name, configuration_keys=None
+        )
+        for name in names
+    ]
+
+    def read(answer: Message) -> dict[str, ConfigsTold]:
+        assert isinstance(answer, DescribeConfigsResponse)
+        return {
+            told.resource_name: ConfigsTold(
+                error_of(told.error_code),
+                told.error_message,
+                {
+                    each.name: ConfigTold(each.value, source_of(each.config_source), each.read_only)
+                    for each in told.configs
+                },
+            )
+            for told in answer.results
+        }
+
+    return Question(request=DescribeConfigsRequest(resources=resources), read=read)
+
+
+def high_watermarks(
+    partitions: Iterable[TopicPartition], *, broker_id: int
+) -> Question[dict[TopicPartition, OffsetTold]]:
+    """Of partitions that this broker leads; a refusal for those that it does not."""
+    return _list_offsets(
+        dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_CONSUMER
+    )
+
+
+def log_end_offsets(
+    partitions: Iterable[TopicPartition], *, broker_id: int
+) -> Question[dict[TopicPartition, OffsetTold]]:
+    """Of the replicas on this broker, leading or not: `end(b)` of the scenarios."""
+    return _list_offsets(
+        dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_DEBUGGER
+    )
+
+
+def _list_offsets(
+    asked: Mapping[TopicPartition, int], *, broker_id: int, replica_id: int
+) -> Question[dict[TopicPartition, OffsetTold]]:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for partition, timestamp_ms in asked.items():
+        topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
+        topic.partitions.append(
+            ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
+        )
+
+    def read(answer: Message) -> dict[TopicPartition, OffsetTold]:
+        assert isinstance(answer, ListOffsetsResponse)
+        return {
+            TopicPartition(topic.name, told.partition_index): OffsetTold(
+                error_of(told.error_code),
+                _known(told.offset) if error_of(told.error_code) == ErrorCode.NONE else None,
+                _known(told.timestamp),
+                _known(told.leader_epoch),
+            )
+            for topic in answer.topics
+            for told in topic.partitions
+        }
+
+    request = ListOffsetsRequest(replica_id=replica_id, topics=list(topics.values()))
+    return Question(request=request, read=read, whom=TheBroker(broker_id))
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

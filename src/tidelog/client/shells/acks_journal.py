@@ -1,0 +1,122 @@
+"""The acks journal: what a producer was told about each record, as JSON lines that an audit reads.
+
+The first line names the run, then there is one line for each outcome in the order in which it was
+told, and at the end a line with the counts. A journal without that last line was cut: what the
+topic holds beyond it may be the run's own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+from typing import Any, TextIO
+
+from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
+
+FORMAT = "tidelog-acks"
+VERSION = 1
+
+
+class Told:
+    """Counts of outcomes and of errors; one reason is kept for each error."""
+
+    def __init__(self) -> None:
+        self.ok = 0
+        self.refused = 0
+        self.unknown = 0
+        self.errors: dict[str, int] = {}
+        self.reasons: dict[str, str] = {}
+
+    @property
+    def total(self) -> int:
+        return self.ok + self.refused + self.unknown
+
+    def add(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Ok):
+            self.ok += 1
+            return
+        if isinstance(outcome, Refused):
+            self.refused += 1
+        else:
+            self.unknown += 1
+        self.errors[outcome.error] = self.errors.get(outcome.error, 0) + 1
+        self.reasons.setdefault(outcome.error, outcome.reason)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "refused": self.refused,
+            "unknown": self.unknown,
+            "errors": dict(self.errors),
+        }
+
+
+class AcksJournal:
+    """Written line by line, each flushed at once."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def begin(
+        self, *, run: str, topic: str, topic_id: str | None, acks: str, is_idempotent: bool
+    ) -> None:
+        self._write(
+            {
+                "journal": FORMAT,
+                "version": VERSION,
+                "run": run,
+                "topic": topic,
+                "topic_id": topic_id,
+                "acks": acks,
+                "idempotence": is_idempotent,
+                "began_ms": time.time_ns() // 1_000_000,
+            }
+        )
+
+    def told(self, number: int, ticket: Ticket, *, sent_us: int, told_us: int) -> None:
+        self._write(entry(number, ticket, sent_us=sent_us, told_us=told_us))
+
+    def end(self, told: Told) -> None:
+        self._write({"end": told.as_json(), "ended_ms": time.time_ns() // 1_000_000})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+def entry(number: int, ticket: Ticket, *, sent_us: int, told_us: int) -> dict[str, Any]:
+    """One record's line. Times are on the monotonic clock that all processes of a machine share."""
+    outcome = ticket.outcome
+    assert outcome is not None
+    place = ticket.partition
+    return {
+        "number": number,
+        "key": text_of(ticket.key),
+        "value_sha256": None if ticket.value is None else hashlib.sha256(ticket.value).hexdigest(),
+        "partition": place.index if place is not None else ticket.wanted_index,
+        "offset": outcome.offset if isinstance(outcome, Ok) else None,
+        "outcome": word(outcome),
+        "error": None if isinstance(outcome, Ok) else outcome.error,
+        "reason": None if isinstance(outcome, Ok) else outcome.reason,
+        "timestamp_ms": ticket.timestamp_ms,
+        "sent_us": sent_us,
+        "told_us": told_us,
+    }
+
+
+def word(outcome: Outcome) -> str:
+    if isinstance(outcome, Ok):
+        return "ok"
+    return "refused" if isinstance(outcome, Refused) else "unknown"
+
+
+def text_of(data: bytes | None) -> str | dict[str, str] | None:
+    """Bytes in JSON: text where they are UTF-8, otherwise base64 that says so."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}

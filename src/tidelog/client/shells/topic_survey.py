@@ -1,0 +1,190 @@
+"""A survey of topics: who leads, who is in sync, how far every replica is, which settings differ.
+
+Several questions, each asked once for all topics. What nobody can tell is None: a broker that is
+down does not keep the rest from being told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidelog.client.admin.admin import Failed
+from tidelog.client.admin.offsets import OffsetTold
+from tidelog.client.admin.question import Question
+from tidelog.client.admin.surveys import (
+    Picture,
+    describe_topic_configs,
+    high_watermarks,
+    log_end_offsets,
+    partition_page,
+    picture,
+)
+from tidelog.client.admin.topics import PartitionDescription, TopicDescription
+from tidelog.client.shells.blocking import Admin, NotSupported
+from tidelog.core.model.config import ConfigSource
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+
+SILENT_BROKER_S = 5.0
+"""So long a live broker is waited for when the others have told already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSurvey:
+    """One partition; offsets only if they were asked for."""
+
+    told: PartitionDescription
+    high_watermark: int | None = None
+    log_end_offsets: dict[int, int | None] = field(default_factory=dict)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        return len(self.told.isr) < len(self.told.replicas)
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Nobody leads it, or the leader is not there."""
+        return self.told.leader_id is None or self.told.leader_id in self.told.offline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSurvey:
+    """One topic; `configs` are the settings of its own."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    configs: dict[str, str | None]
+    partitions: tuple[PartitionSurvey, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The topics that exist, by name; those that could not be described, and why; the racks."""
+
+    topics: dict[str, TopicSurvey]
+    refused: dict[str, ErrorCode]
+    racks: dict[int, str | None]
+
+
+def look_at(admin: Admin, names: Sequence[str], *, timeout_s: float) -> Picture:
+    """These topics as somebody knows them. One that is new may not be known to everybody yet, so
+    it is missing only if no broker knows it."""
+    told = admin.ask(picture(names), timeout_s=timeout_s)
+    missing = [
+        name
+        for name, topic in told.topics.items()
+        if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    if missing and len(told.brokers) > 1:
+        questions = {each: picture(missing, broker_id=each) for each in told.brokers}
+        patience_s = min(timeout_s, SILENT_BROKER_S)
+        for answer in admin.ask_each(questions, timeout_s=patience_s).values():
+            if not isinstance(answer, Failed):
+                told.topics.update(
+                    (name, topic)
+                    for name, topic in answer.topics.items()
+                    if topic.error == ErrorCode.NONE
+                )
+    return told
+
+
+def survey(
+    admin: Admin, names: Sequence[str] | None = None, *, with_offsets: bool, timeout_s: float
+) -> Survey:
+    """These topics, or all of them."""
+    if names is None:
+        told = admin.ask(picture(), timeout_s=timeout_s)
+    else:
+        told = look_at(admin, names, timeout_s=timeout_s)
+    found = {name: each for name, each in told.topics.items() if each.error == ErrorCode.NONE}
+    partitions = _with_eligible_leaders(admin, found, timeout_s=timeout_s)
+    configs = _configs(admin, found, timeout_s=timeout_s)
+    surveyed = {name: PartitionSurvey(told=each) for name, each in partitions.items()}
+    if with_offsets:
+        surveyed = _with_offsets(admin, partitions, told.brokers, timeout_s=timeout_s)
+    topics = {
+        name: TopicSurvey(
+            name=name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            configs=configs.get(name, {}),
+            partitions=tuple(surveyed[TopicPartition(name, each)] for each in topic.partitions),
+        )
+        for name, topic in sorted(found.items())
+    }
+    refused = {name: each.error for name, each in told.topics.items() if name not in found}
+    racks = {each.id: each.rack for each in told.brokers.values()}
+    return Survey(topics=topics, refused=refused, racks=racks)
+
+
+def _with_eligible_leaders(
+    admin: Admin, topics: Mapping[str, TopicDescription], *, timeout_s: float
+) -> dict[TopicPartition, PartitionDescription]:
+    """Older brokers do not tell; then they stay None."""
+    partitions = {
+        TopicPartition(name, each.partition): each
+        for name, topic in topics.items()
+        for each in topic.partitions.values()
+    }
+    start_at: TopicPartition | None = None
+    while topics:
+        try:
+            page = admin.ask(partition_page(list(topics), start_at=start_at), timeout_s=timeout_s)
+        except NotSupported:
+            break
+        for name, told in page.partitions.items():
+            if name in partitions:
+                partitions[name] = told
+        if page.go_on_at is None or page.go_on_at == start_at:
+            break
+        start_at = page.go_on_at
+    return partitions
+
+
+def _configs(
+    admin: Admin, names: Iterable[str], *, timeout_s: float
+) -> dict[str, dict[str, str | None]]:
+    names = list(names)
+    if not names:
+        return {}
+    told = admin.ask(describe_topic_configs(names), timeout_s=timeout_s)
+    return {
+        name: {
+            key: config.value
+            for key, config in sorted(each.configs.items())
+            if config.source == ConfigSource.TOPIC
+        }
+        for name, each in told.items()
+    }
+
+
+def _with_offsets(
+    admin: Admin,
+    partitions: Mapping[TopicPartition, PartitionDescription],
+    brokers: Iterable[int],
+    *,
+    timeout_s: float,
+) -> dict[TopicPartition, PartitionSurvey]:
+    """Every live broker is asked for what it leads and for what it holds, all at once."""
+    questions: dict[tuple[str, int], Question[dict[TopicPartition, OffsetTold]]] = {}
+    for broker_id in brokers:
+        led = [name for name, each in partitions.items() if each.leader_id == broker_id]
+        held = [name for name, each in partitions.items() if broker_id in each.replicas]
+        if led:
+            questions["led", broker_id] = high_watermarks(led, broker_id=broker_id)
+        if held:
+            questions["held", broker_id] = log_end_offsets(held, broker_id=broker_id)
+    answers = admin.ask_each(questions, timeout_s=min(timeout_s, SILENT_BROKER_S))
+    surveyed = {
+        name: PartitionSurvey(told=each, log_end_offsets=dict.fromkeys(each.replicas))
+        for name, each in partitions.items()
+    }
+    for (what, broker_id), told in answers.items():
+        for name, each in {} if isinstance(told, Failed) else told.items():
+            if what == "led":
+                surveyed[name] = replace(surveyed[name], high_watermark=each.offset)
+            else:
+                surveyed[name].log_end_offsets[broker_id] = each.offset
+    return surveyed
