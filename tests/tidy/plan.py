@@ -49,7 +49,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
     "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
     "cli": (
-        *("core.model", "worlds.runtime", "worlds.simulator"),
+        *("core.model", "client", "worlds.runtime", "worlds.simulator"),
         *("cluster", "lab", "spark", "console"),
     ),
 }

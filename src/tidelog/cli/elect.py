@@ -56,6 +56,7 @@ def elect(
     `--json` is one line for each partition: topic, partition, elected, error (Kafka's name, or
     null), message. ELECTION_NOT_NEEDED is no failure: such a leader leads already.
     """
+    # Size: the options of one command and the help that teaches them.
     with verb("elect"):
         asked = _asked(names, all_topics=all_topics)
         at = access(bootstrap, command_config, timeout)

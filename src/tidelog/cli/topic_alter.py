@@ -51,6 +51,7 @@ def alter(
 
     `--json` fields: topic, partitions (null if not asked for), configs_set, configs_deleted.
     """
+    # Size: the options of one command and the help that teaches them.
     with verb("topic alter"):
         changes: dict[str, str | None] = {**pairs_of("--config", config)}
         deleted = list(dict.fromkeys(delete_config or ()))

@@ -65,6 +65,7 @@ def create(
     `--json` fields: topic, topic_id, partitions, replication_factor, created (false if
     `--if-not-exists` found it). Exit codes: 0 it is there, 1 refused or not reached, 2 usage.
     """
+    # Size: the options of one command and the help that teaches them.
     with verb("topic create"):
         placed = _placed(assignment, partitions, replication_factor)
         configs = pairs_of("--config", config)

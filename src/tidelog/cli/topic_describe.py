@@ -63,6 +63,7 @@ def describe(
     elr, last_known_elr, offline; with `--offsets` also high_watermark, and log_end_offsets by
     broker. Unknown is null.
     """
+    # Size: the options of one command and the help that teaches them.
     with verb("topic describe"):
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.shells.blocking import Admin
