@@ -21,27 +21,6 @@ OBSERVER = "observer"
 Host = int | str
 """A node by its id, or a client by its name."""
 
-PROFILES: dict[str, dict[str, str]] = {
-    "documents": {
-        "broker.heartbeat.interval.ms": "3000",
-        "broker.session.timeout.ms": "6000",
-        "replica.lag.time.max.ms": "10000",
-        "tidelog.failure.detection": "session",
-    },
-    "kafka-4": {
-        "broker.heartbeat.interval.ms": "2000",
-        "broker.session.timeout.ms": "9000",
-        "replica.lag.time.max.ms": "30000",
-        "tidelog.failure.detection": "session",
-    },
-    "tidelog": {
-        "broker.heartbeat.interval.ms": "2000",
-        "broker.session.timeout.ms": "9000",
-        "replica.lag.time.max.ms": "30000",
-        "tidelog.failure.detection": "connection",
-    },
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLayout:
@@ -195,10 +174,17 @@ class Engine(Protocol):
 
     def consumer(self, name: str, config: Mapping[str, str]) -> ConsumerHandle: ...
 
-    # Time
+    # Time, in the story's milliseconds
 
     @property
     def now_us(self) -> int: ...
+
+    @property
+    def pace(self) -> float:
+        """How many of the story's milliseconds go by in one of the cluster's."""
+
+    def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
+        """The limits within which a duration counts as this long: these, where time is virtual."""
 
     def wall_ms(self) -> int:
         """The wall clock of the clients, which nobody moves."""
@@ -301,6 +287,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "producer": EVERYWHERE,
     "consumer": EVERYWHERE,
     "now_us": EVERYWHERE,
+    "pace": EVERYWHERE,
+    "stretched": EVERYWHERE,
     "wall_ms": EVERYWHERE,
     "pass_ms": EVERYWHERE,
     "wait": EVERYWHERE,

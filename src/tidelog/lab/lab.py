@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tidelog.cluster.profiles import PROFILES
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
@@ -16,7 +17,7 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
 from tidelog.lab import administration
 from tidelog.lab.audit import Verdict, audit
 from tidelog.lab.clients import LabConsumer, LabProducer
-from tidelog.lab.engine import PROFILES, Engine, Host, Layout, NodeLayout
+from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
 from tidelog.lab.evidence import Topic
 from tidelog.lab.looking import Looking, Unanswered
 from tidelog.lab.report import Report

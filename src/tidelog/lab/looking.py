@@ -104,7 +104,8 @@ class Looking(Notes):
         self, what: str, condition: Callable[[], bool], *, within_ms: int = WITHIN_MS
     ) -> None:
         """Look again and again, a little less often each time. A broker that is silent is no."""
-        deadline_us = self.engine.now_us + within_ms * 1_000
+        _, at_most_ms = self.engine.stretched(0, within_ms)
+        deadline_us = self.engine.now_us + at_most_ms * 1_000
         poll_ms = 1
         while True:
             try:

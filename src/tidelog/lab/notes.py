@@ -48,6 +48,10 @@ class Notes:
         holds = at_least <= found <= at_most
         self._note(what, f"{found:g}", f"between {at_least:g} and {at_most:g}", holds)
 
+    def lasted(self, what: str, found_ms: float, at_least: float, at_most: float) -> None:
+        """A duration lies in a range, as exactly as durations are what they seem on this engine."""
+        self.between(what, found_ms, *self.engine.stretched(at_least, at_most))
+
     def _note(self, what: str, found: str, wanted: str, holds: bool) -> None:
         assert self.report.steps, "a story looks before it says what for"
         step = self.report.steps[-1]

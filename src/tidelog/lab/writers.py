@@ -123,7 +123,7 @@ class Writer:
         """Send the very same bytes to the leader, or to the broker that the story names."""
         node = self._lab.leader(batch.index, topic=batch.topic) if to is None else to
         assert node is not None, "nobody leads, so nobody can be written to"
-        request = _request(batch)
+        request = _request(batch, timeout_ms=round(PRODUCE_TIMEOUT_MS / self._lab.engine.pace))
         batch.sent_us.append(self._lab.engine.now_us)
         engine = self._lab.engine
         if self.acks == 0:
@@ -174,8 +174,8 @@ def told(pending: Pending) -> Told | None:
     return Told(error, partition.base_offset if error is ErrorCode.NONE else None)
 
 
-def _request(batch: Batch) -> ProduceRequest:
+def _request(batch: Batch, *, timeout_ms: int) -> ProduceRequest:
     data = PartitionProduceData(index=batch.index, records=batch.data)
     topic = batch.topic
     by_topic = TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=[data])
-    return ProduceRequest(acks=batch.acks, timeout_ms=PRODUCE_TIMEOUT_MS, topic_data=[by_topic])
+    return ProduceRequest(acks=batch.acks, timeout_ms=timeout_ms, topic_data=[by_topic])

@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from tidelog.lab.engine import EVERYWHERE, PROFILES, WORDS, CannotHere, Engine
+from tidelog.cluster.profiles import PROFILES
+from tidelog.lab.engine import EVERYWHERE, WORDS, CannotHere, Engine
 from tidelog.lab.engines.simulator import SimulatorEngine
 from tidelog.lab.lab import Lab
 from tidelog.lab.report import Report
@@ -139,6 +140,7 @@ def test_the_profiles_have_the_times_of_the_documents_and_of_kafka() -> None:
             settings["tidelog.failure.detection"],
         )
         for name, settings in PROFILES.items()
+        if name != "fast"
     }
     assert times == {
         "documents": ("3000", "6000", "10000", "session"),

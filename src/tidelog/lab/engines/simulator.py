@@ -105,6 +105,13 @@ class SimulatorEngine:
     def now_us(self) -> int:
         return self.world.now_us
 
+    @property
+    def pace(self) -> float:
+        return 1.0
+
+    def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
+        return at_least_ms, at_most_ms
+
     def wall_ms(self) -> int:
         return WALL_START_MS + self.world.now_ms
 

@@ -104,7 +104,7 @@ def a_leader_cut_off_from_its_controller(lab: Lab) -> None:
     lab.same("the leader, as C knows it", lab.desc(via=C).leader, B)
     lab.true("A runs", lab.engine.is_running(A))
     lab.step("N14", "the session counts from the last heartbeat: 3 to 6 s after the cut")
-    lab.between("milliseconds", waited_ms, 2_900, 6_300)
+    lab.lasted("milliseconds", waited_ms, 2_900, 6_300)
 
     lab.step("N38", "A believes that it leads, and can commit nothing")
     lab.same("the leader, as A knows it", lab.desc(via=A).leader, A)
@@ -154,7 +154,7 @@ def a_leader_is_shut_down(lab: Lab) -> None:
     lab.step("D1-T2", "the leadership moved at once, before A was gone")
     (moved,) = lab.happenings(CONTROLLER, "LeaderElected", since_us=stopped_us)
     (gone,) = lab.happenings(A, "NodeStopped")
-    lab.between("milliseconds", (moved.at_us - stopped_us) / 1_000, 0, 100)
+    lab.lasted("milliseconds", (moved.at_us - stopped_us) / 1_000, 0, 100)
     lab.true("before A was gone", moved.at_us < gone.at_us)
     lab.same("the answer to a writer", lab.writer("w").write("after"), ok(10))
     lab.same("the ISR", lab.desc().isr, (B, C))

@@ -30,7 +30,7 @@ def d3_timeline(lab: Lab) -> None:
     waited_ms = (lab.now_us - died_us) / 1_000
 
     lab.step("D3-T2", "N14", "the controller waits for the session, from the last heartbeat on")
-    lab.between("milliseconds from the crash", waited_ms, 2_900, 6_300)
+    lab.lasted("milliseconds from the crash", waited_ms, 2_900, 6_300)
     fenced = lab.happenings(CONTROLLER, "BrokerFenced", since_us=died_us)
     lab.same("brokers fenced", [each.fields["broker_id"] for each in fenced], [1])
     lab.step("N15", "the controller is the leader of a quorum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidelog.core.model.errors import ErrorCode
 from tidelog.lab import isr_wishes
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.lab import Lab
+from tidelog.lab.lab import REQUESTS, Lab
 from tidelog.lab.stories.baseline import orders
 from tidelog.lab.stories.cast import CONTROLLER, FENCED, NOT_ENOUGH, ok, same_logs
 from tidelog.lab.story import story
@@ -82,14 +82,17 @@ def a_growing_isr_counts_before_it_is_committed(lab: Lab) -> None:
     orders(lab)
     lab.kill(3)
     lab.until_isr(1, 2)
-    lab.withhold(CONTROLLER, 1, purpose="controller")  # 1 proposes, and never hears the answer
-    started_us = lab.now_us
+    lab.hold(3, what=REQUESTS)
     lab.start(3)
+    lab.until("1 knows that 3 is back", lambda: 3 not in lab.desc(via=1).offline)
+    lab.withhold(CONTROLLER, 1, purpose="controller")  # 1 proposes, and never hears the answer,
+    lab.withhold(CONTROLLER, 1, purpose="quorum")  # nor reads of it in the metadata
+    released_us = lab.now_us
+    lab.release(3)
     lab.at_the_moment(
         "1 proposes 3",
-        lambda: bool(lab.happenings(1, "IsrProposed", since_us=started_us)),
+        lambda: bool(lab.happenings(1, "IsrProposed", since_us=released_us)),
     )
-    lab.withhold(CONTROLLER, 1, purpose="quorum")  # nor reads of it in the metadata
     lab.hold(3)
     writer = lab.writer("writer", idempotent=True)
     message = writer.begin("message", to=1)
@@ -221,7 +224,7 @@ def one_slow_follower(lab: Lab) -> None:
     lab.same("then the answer", writer.wait(message), ok(10))
     answered_us = message.tries[-1].answered_us or 0
     lab.step("X-39", "3 leaves after 10 to 15 s, and the answer with it")
-    lab.between("seconds", (answered_us - begun_us) / 1_000_000, 9.9, 15.1)
+    lab.lasted("milliseconds", (answered_us - begun_us) / 1_000, 9_900, 15_100)
     lab.same("the ISR", lab.desc().isr, (1, 2))
     lab.release(3)
     lab.until_isr(1, 2, 3)

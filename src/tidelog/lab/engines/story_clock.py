@@ -1,0 +1,59 @@
+"""The story's clock where time is real: a story of minutes is told some times as fast.
+
+A pace of 3 makes a session of 6 s one of 2 s: the settings that a story names are divided by it,
+and what goes by is multiplied, so that the story still counts its 6 s. What a broker does by
+itself, start or write to a disk, is no faster for that, and it shares the machine with others. So
+durations are believed within wide limits only, and nothing is given up before a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+GIVEN_UP_AFTER_S = 60.0
+EARLIER_BY = 10
+"""A duration counts as long enough if it is a tenth of what the story says."""
+
+
+class StoryClock:
+    """Begins at 0 with the story."""
+
+    def __init__(self, pace: float) -> None:
+        assert pace > 0, pace
+        self.pace = pace
+        self._began_us = monotonic_us()
+
+    @property
+    def now_us(self) -> int:
+        return self.at_us(monotonic_us())
+
+    def at_us(self, monotonic: int) -> int:
+        """A moment of the machine's monotonic clock, which all its processes share."""
+        return round((monotonic - self._began_us) * self.pace)
+
+    def real_ms(self, story_ms: float) -> int:
+        """A duration of the story as the cluster knows it; what is more than nothing stays so."""
+        return 0 if story_ms <= 0 else max(1, round(story_ms / self.pace))
+
+    def real_s(self, story_ms: float) -> float:
+        return story_ms / self.pace / 1_000
+
+    def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
+        """The limits within which a duration of the story is believed."""
+        return at_least_ms / EARLIER_BY, max(at_most_ms, GIVEN_UP_AFTER_S * 1_000 * self.pace)
+
+    def settings(self, told: Mapping[str, str]) -> dict[str, str]:
+        """Settings by Kafka's names; those that are durations are divided."""
+        return {name: self._setting(name, text) for name, text in told.items()}
+
+    def _setting(self, name: str, text: str) -> str:
+        if name.endswith(".ms"):
+            return str(int(int(text) / self.pace))
+        if name.endswith(".seconds"):
+            return str(max(1, round(int(text) / self.pace)))
+        return text
+
+
+def monotonic_us() -> int:
+    return time.monotonic_ns() // 1_000
