@@ -12,7 +12,7 @@ from tests.process.evidence import (
     produce_errors,
     sent_headers,
 )
-from tests.process.producers import Call, Ok
+from tests.process.producers import Ok
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import EVERY_CLIENT, StartCrew, StartProducer
@@ -157,8 +157,8 @@ def test_a_restarted_producer_is_another_one(
         topic = stage.new_topic((1, 2, 3))
         for session in range(2):
             producer = start_producer(client)
-            calls: list[Call] = [producer.send(topic, value) for value in ("first", "second")]
-            assert [call.wait() for call in calls] == [Ok(2 * session), Ok(2 * session + 1)]
+            told = [producer.send(topic, value).wait() for value in ("first", "second")]
+            assert told == [Ok(2 * session), Ok(2 * session + 1)]
         assert stage.values(topic, leader=1) == ["first", "second"] * 2
         headers = stage.headers(topic, of=1)
         assert [header.base_sequence for header in headers] == [0, 1, 0, 1]

@@ -143,7 +143,7 @@ def test_a_leader_that_dies_in_the_fetch_costs_the_consumer_nothing(
 
 @pytest.mark.scenario("D3-C1", "D3-PG1", "N25")
 def test_acks_0_believes_in_what_never_reached_a_log(stage: Stage, start_crew: StartCrew) -> None:
-    """The record is in the network when the leader, silent already, is killed. Its producer was told
+    """The record is in the network when the silent leader is killed. Its producer was told
     ok, without an offset; the record is nowhere, and nobody sends it again."""
     clients = ("librdkafka", "kafka-python")
     crew = start_crew(clients, acks="0", enable_idempotence=False)

@@ -1,0 +1,223 @@
+"""Beyond the documents, on real processes: sleepers, planned moves, short lives, false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.process.campaign import final_log, lost, verdict, writes
+from tests.process.evidence import PREFERRED, active_controller, all_events, dumped, elect, events
+from tests.process.producers import Call, Ok
+from tests.process.stage import METADATA_TOPIC, Stage
+from tests.process.target import IS_KAFKA
+from tests.process.timelines import StartProducer
+from tests.process.waiting import wait_until
+from tidelog.judge.history import Acks
+
+pytestmark = [
+    pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness"),
+    pytest.mark.xdist_group("x-leaders"),
+]
+
+RECORDS = 30
+REQUEST_TIMEOUT_MS = 2_500
+
+
+def lost_of(
+    stage: Stage, topic: str, *, leader: int, hasty: list[Call], careful: list[Call]
+) -> list[str]:
+    """What the judge finds lost of acks=1 and acks=all writes."""
+    history = [
+        *writes(hasty, partition=f"{topic}-0", writer="hasty", acks=Acks.LEADER),
+        *writes(careful, partition=f"{topic}-0", writer="careful"),
+    ]
+    final = final_log(stage.cluster.nodes[leader].address, topic, partition=0, at_us=10**9)
+    found = verdict(history, final)
+    assert {each.check for each in found} <= {"lost"}, found
+    return lost(found)
+
+
+@pytest.mark.scenario("X-16", "N38")
+def test_a_leader_that_slept_through_its_own_replacement(
+    stage: Stage, start_producer: StartProducer
+) -> None:
+    """What lies in its sockets when it wakes may be acknowledged with acks=1 for a moment, and is
+    lost then. acks=all is acknowledged by the new leader alone; the old one truncates and follows.
+    """
+    old, new, third = stage.controller_last()
+    topic = stage.new_topic((old, new, third), min_insync_replicas="2")
+    careful = start_producer("librdkafka", request_timeout_ms=REQUEST_TIMEOUT_MS)
+    hasty = start_producer("librdkafka", acks="1", enable_idempotence=False)
+    all_careful, all_hasty = [careful.send(topic, "before")], [hasty.send(topic, "also before")]
+    assert {all_careful[0].wait(), all_hasty[0].wait()} == {Ok(0), Ok(1)}
+    stage.wait_for_end(topic, 2, of=new)
+
+    stage.freeze(old)
+    all_hasty.append(hasty.send(topic, "hasty"))
+    all_careful.append(careful.send(topic, "careful"))
+    wait_until(lambda: stage.asked_for(old, "hasty"), "a request in the sleeper's socket")
+    assert all_careful[-1].wait() == Ok(2)
+    assert stage.wait_for(topic, lambda it: it.leader == new, told_by=third).leader_epoch == 1
+
+    stage.wake(old)
+    assert isinstance(all_hasty[-1].wait(), Ok)
+    stage.cluster.wait_until_in_sync(topic, 0)
+    assert lost_of(stage, topic, leader=new, hasty=all_hasty, careful=all_careful) in (
+        [],
+        ["hasty"],
+    )
+    copies = [stage.headers(topic, of=broker) for broker in (old, new, third)]
+    assert copies[0] == copies[1] == copies[2]
+    assert stage.values(topic, leader=new)[2] == "careful"
+
+
+def by_election(stage: Stage, topic: str) -> str:
+    assert elect(stage.cluster, topic, kind=PREFERRED, by=3) == 0
+    return "kind=preferred"
+
+
+def by_shutdown(stage: Stage, topic: str) -> str:
+    assert stage.cluster.nodes[2].stop() == 0
+    stage.kill(2)
+    return "kind=clean"
+
+
+@pytest.mark.scenario("X-17", "D3-PG2")
+@pytest.mark.parametrize("move", [by_election, by_shutdown])
+def test_a_planned_move_loses_what_acks_1_wrote(
+    stage: Stage, start_producer: StartProducer, move: Callable[[Stage, str], str]
+) -> None:
+    """Leader 2 acknowledges a record with acks=1 that 1, in sync and next in line, has not fetched.
+    Then 1 is made the leader, or 2 is shut down: the record is gone, and the new leader epoch says
+    by which move. What was written with acks=all was not acknowledged, and arrives once."""
+    topic = stage.new_topic((1, 2, 3))
+    stage.kill(1)
+    stage.wait_for(topic, lambda it: it.leader == 2, told_by=2)
+    stage.restart(1)
+    stage.cluster.wait_until_in_sync(topic, 0)
+    hold = stage.hold_back(1, leader=2)
+    producers = {
+        acks: start_producer("librdkafka", acks=acks, enable_idempotence=acks == "all")
+        for acks in ("1", "all")
+    }
+    hasty = producers["1"].send(topic, "hasty")
+    assert hasty.wait() == Ok(0)
+    careful = producers["all"].send(topic, "careful")
+    stage.wait_for_end(topic, 2, of=2)
+    assert careful.outcome is None
+
+    kind = move(stage, topic)
+    stage.wait_for(topic, lambda it: it.leader == 1, told_by=3)
+    hold.lose()
+
+    assert careful.wait() == Ok(0)
+    assert lost_of(stage, topic, leader=1, hasty=[hasty], careful=[careful]) == ["hasty"]
+    words = [f"topic={topic}", "leader=1", "leader_epoch=2", kind]
+    assert len(all_events(stage.cluster, "LeaderElected", *words)) == 1
+
+
+@pytest.mark.scenario("X-36")
+def test_a_broker_that_is_killed_and_back_within_its_session(
+    stage: Stage, start_producer: StartProducer
+) -> None:
+    """Its old process is known to be dead, so it need not wait for the end of its session: it is
+    fenced, admitted with a new broker epoch, and in sync again with all that was acknowledged."""
+    topic = stage.new_topic((1, 2, 3), min_insync_replicas="2")
+    producer = start_producer("librdkafka")
+    calls = [producer.send(topic, str(number)) for number in range(RECORDS)]
+    admitted = all_events(stage.cluster, "BrokerAdmitted", "broker_id=1")
+
+    stage.kill(1)
+    stage.launch(1)
+    calls += [producer.send(topic, str(number)) for number in range(RECORDS, 2 * RECORDS)]
+    assert [call.wait() for call in calls] == [Ok(number) for number in range(2 * RECORDS)]
+
+    stage.cluster.wait_until_formed()
+    stage.cluster.wait_until_in_sync(topic, 0)
+    again = all_events(stage.cluster, "BrokerAdmitted", "broker_id=1")
+    assert len(again) > len(admitted)
+    fenced = all_events(stage.cluster, "BrokerFenced", "broker_id=1")[-1]
+    assert fenced.at_s <= again[-1].at_s
+    assert "dead" in fenced.text or "again" in fenced.text, fenced
+    assert stage.headers(topic, of=1) == stage.headers(topic, of=2)
+
+
+@pytest.mark.scenario("X-41")
+def test_connections_are_refused_though_the_broker_lives(
+    stage: Stage, start_producer: StartProducer
+) -> None:
+    """Everything on the way to broker 1 is reset and refused for a while: whether it is fenced or
+    not, nothing written with acks=all is lost, and it is back in sync by itself."""
+    topic = stage.new_topic((1, 2, 3), min_insync_replicas="2")
+    producer = start_producer("librdkafka")
+    calls = [producer.send(topic, str(number)) for number in range(RECORDS)]
+    pid = stage.cluster.nodes[1].pid
+
+    stage.proxies[1].refuse()
+    stage.proxies[1].reset()
+    wait_until(
+        lambda: events(stage.cluster, 2, "FollowerBackedOff", "leader_id=1", "reason=refused"),
+        "followers that are refused",
+    )
+    stage.proxies[1].listen_again()
+    calls += [producer.send(topic, str(number)) for number in range(RECORDS, 2 * RECORDS)]
+
+    assert [call.wait() for call in calls] == [Ok(number) for number in range(2 * RECORDS)]
+    stage.cluster.wait_until_in_sync(topic, 0)
+    assert stage.cluster.nodes[1].is_running and stage.cluster.nodes[1].pid == pid
+    copies = [stage.headers(topic, of=broker) for broker in (1, 2, 3)]
+    assert copies[0] == copies[1] == copies[2]
+
+
+@pytest.mark.scenario("X-14")
+def test_a_controller_dies_with_a_decision_that_nobody_else_has(
+    stage: Stage, start_producer: StartProducer
+) -> None:
+    """The active controller writes down who leads next and dies before any other voter has it. The
+    next controller decides anew; no leader epoch has two leaders, and nothing is lost."""
+    controller = active_controller(stage.cluster)
+    leader, other = (broker for broker in (1, 2, 3) if broker != controller)
+    topic = stage.new_topic((leader, other, controller), min_insync_replicas="2")
+    producer = start_producer("librdkafka")
+    assert producer.send(topic, "before").wait() == Ok(0)
+    topic_id = stage.topic_id(topic)
+
+    stage.freeze(other)
+    stage.kill(leader)
+    after = producer.send(topic, "after")
+    wait_until(
+        lambda: _decided(stage, controller, topic_id, other), "a decision on the controller's disk"
+    )
+    assert not events(stage.cluster, controller, "BecameLeader", f"partition={topic}-0")
+    stage.kill(controller)
+    stage.wake(other)
+    assert after.outcome is None
+    stage.launch(controller)
+
+    assert after.wait() == Ok(1)
+    stage.restart(leader)
+    stage.cluster.wait_until_in_sync(topic, 0)
+    standing = stage.wait_for(topic, lambda it: True, told_by=other)
+    leaders = _leaders_by_epoch(stage, topic)
+    assert all(len(brokers) == 1 for brokers in leaders.values()), leaders
+    assert leaders[standing.leader_epoch] == {standing.leader}
+    assert stage.values(topic, leader=standing.leader) == ["before", "after"]
+    copies = [stage.headers(topic, of=broker) for broker in (1, 2, 3)]
+    assert copies[0] == copies[1] == copies[2]
+
+
+def _decided(stage: Stage, controller: int, topic_id: bytes, elected: int) -> bool:
+    """Whether the controller's own metadata log has this leader in its last word on the topic."""
+    directory = stage.cluster.nodes[controller].log_directory / f"{METADATA_TOPIC}-0"
+    records = [str(fact.get("metadata")) for fact in dumped(directory)]
+    of_topic = [record for record in records if f"topic_id={bytes(topic_id)!r}" in record]
+    return f"leader={elected}," in of_topic[-1]
+
+
+def _leaders_by_epoch(stage: Stage, topic: str) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for event in all_events(stage.cluster, "BecameLeader", f"partition={topic}-0"):
+        fields = dict(word.split("=", 1) for word in event.text.split() if "=" in word)
+        found.setdefault(int(fields["leader_epoch"]), set()).add(int(fields["broker_id"]))
+    return found
