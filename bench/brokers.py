@@ -31,16 +31,22 @@ class Broker(Protocol):
 
     name: str
 
+    replication_factor: int
+
     @property
-    def address(self) -> str: ...
+    def address(self) -> str:
+        """Of one broker or of several, as clients want it."""
+
     @property
-    def pid(self) -> int: ...
+    def pids(self) -> list[int]:
+        """Those whose CPU time counts."""
 
 
 class TidelogBroker:
     """A process of this very checkout."""
 
     name = TIDELOG
+    replication_factor = 1
 
     def __init__(self, process: BrokerProcess) -> None:
         self._process = process
@@ -50,21 +56,22 @@ class TidelogBroker:
         return f"{self._process.host}:{self._process.port}"
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def pids(self) -> list[int]:
+        return [self._process.pid]
 
 
 class ApacheKafka(KafkaBroker):
     """Kafka's process; formatting its storage is a step of its own and is not timed."""
 
     name = KAFKA
+    replication_factor = 1
 
     def __init__(self) -> None:
         super().__init__(settings=SETTINGS, heap=KAFKA_HEAP)
 
     @property
-    def pid(self) -> int:
-        return self.node.pid
+    def pids(self) -> list[int]:
+        return [self.node.pid]
 
     def format(self) -> None:
         self._format(self.node)

@@ -106,14 +106,21 @@ def wire_latency(*, address: str, topic: str, value_bytes: int, requests: int) -
 
 
 def connections(
-    *, address: str, topic: str, partitions: int, value_bytes: int, connections: int, seconds: float
+    *,
+    address: str,
+    topic: str,
+    leaders: list[str],
+    value_bytes: int,
+    connections: int,
+    seconds: float,
 ) -> Prepared:
-    """Many connections, each with one small Produce in flight all the time."""
+    """Many connections, each to a partition's leader, with one small Produce in flight always."""
+    partitions = [index % len(leaders) for index in range(connections)]
     frames = [
-        produce_frame(topic, partition=index % partitions, value_bytes=value_bytes)
-        for index in range(connections)
+        produce_frame(topic, partition=partition, value_bytes=value_bytes)
+        for partition in partitions
     ]
-    peers = [_connect(address) for _ in range(connections)]
+    peers = [_connect(leaders[partition]) for partition in partitions]
     return lambda: {"count": _keep_in_flight(peers, frames, error_position(topic), seconds)}
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+import tidelog
 from bench.brokers import KAFKA, KAFKA_HEAP, SETTINGS, TIDELOG
 from tests.kafka import KafkaCluster
-from tests.kafka.broker import KafkaNode
-from tests.process.broker import BrokerProcess
-from tests.process.cluster import ClusterProcesses
 from tests.process.wire import WireClient
 
 BROKERS = 3
@@ -32,69 +31,56 @@ class NotInTime(Exception):
     """The cluster did not get where the benchmark needs it."""
 
 
-class NodeProcess(Protocol):
-    """One broker's process."""
-
-    @property
-    def address(self) -> str: ...
-    @property
-    def pid(self) -> int: ...
-    @property
-    def is_running(self) -> bool: ...
-    def kill(self) -> None: ...
-
-
-class Cluster:
+class Cluster(ABC):
     """Three brokers of one make, 1 to 3."""
 
+    name: str
     replication_factor = BROKERS
 
-    def __init__(self, name: str, nodes: Mapping[int, NodeProcess], logs: Mapping[int, Path]) -> None:
-        self.name = name
-        self.nodes = dict(nodes)
-        self._logs = dict(logs)
+    def __init__(self, addresses: Mapping[int, str]) -> None:
+        self.addresses = dict(addresses)
 
     @property
     def address(self) -> str:
         """All brokers, as clients want it."""
-        return ",".join(node.address for node in self.nodes.values())
+        return ",".join(self.addresses.values())
 
     @property
     def pids(self) -> list[int]:
-        return [node.pid for node in self.nodes.values() if node.is_running]
+        """Of those that run, in order."""
+        found = [self.pid(broker_id) for broker_id in self.addresses]
+        return [pid for pid in found if pid is not None]
 
-    def log_lines(self, broker_id: int) -> list[str]:
-        path = self._logs[broker_id]
-        return path.read_text(errors="replace").splitlines() if path.exists() else []
+    @abstractmethod
+    def pid(self, broker_id: int) -> int | None:
+        """None: it does not run."""
 
-    # What is done to a broker.
+    @abstractmethod
+    def log_path(self, broker_id: int) -> Path: ...
 
-    def kill(self, broker_id: int) -> None:
+    @abstractmethod
+    def kill(self, *broker_ids: int) -> None:
         """kill -9."""
-        self.nodes[broker_id].kill()
 
+    @abstractmethod
     def stop(self, broker_id: int) -> None:
         """SIGTERM, until it has ended."""
-        node = self.nodes[broker_id]
-        assert isinstance(node, BrokerProcess | KafkaNode)
-        node.stop()
 
-    def start(self, broker_id: int) -> None:
-        """Its process only."""
-        node = self.nodes[broker_id]
-        if isinstance(node, KafkaNode):
-            node.start()
-        else:
-            assert isinstance(node, BrokerProcess)
-            node.launch()
+    @abstractmethod
+    def start(self, *broker_ids: int) -> None:
+        """Their processes only."""
+
+    def log_lines(self, broker_id: int) -> list[str]:
+        path = self.log_path(broker_id)
+        return path.read_text(errors="replace").splitlines() if path.exists() else []
 
     # What the cluster says.
 
     def ask(self, api: str, version: int, *, at: int | None = None, **fields: Any) -> Any:
         """The answer of that broker, or of the first that answers at all."""
-        for broker_id in self.nodes if at is None else [at]:
-            if self.nodes[broker_id].is_running:
-                with suppress(OSError), WireClient(self.nodes[broker_id].address) as wire:
+        for broker_id in self.addresses if at is None else [at]:
+            if self.pid(broker_id) is not None:
+                with suppress(OSError), WireClient(self.addresses[broker_id]) as wire:
                     return wire.ask(api, version, **fields)
         return None
 
@@ -112,7 +98,7 @@ class Cluster:
         if answer is None or answer.error_code or not answer.topics:
             return None
         leader: int = answer.topics[0].partitions[0].leader_id
-        return leader if leader in self.nodes else None
+        return leader if leader in self.addresses else None
 
     def known_brokers(self, broker_id: int) -> set[int]:
         """The brokers that this one tells its clients of."""
@@ -122,7 +108,7 @@ class Cluster:
     # What the benchmarks wait for and make.
 
     def wait_until_formed(self) -> None:
-        everybody = set(self.nodes)
+        everybody = set(self.addresses)
         wait(
             lambda: all(self.known_brokers(each) == everybody for each in everybody),
             "all brokers to know each other",
@@ -132,7 +118,7 @@ class Cluster:
         """Until every broker says that all copies of all partitions are in sync."""
 
         def is_in_sync() -> bool:
-            for broker_id in self.nodes:
+            for broker_id in self.addresses:
                 told = self.partitions(topic, at=broker_id).values()
                 if not told or any(
                     each.error_code or set(each.isr_nodes) != set(each.replica_nodes)
@@ -149,7 +135,12 @@ class Cluster:
             {"partition_index": index, "broker_ids": brokers}
             for index, brokers in enumerate(assignment)
         ]
-        topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [MIN_INSYNC]}
+        topic = {
+            "name": name,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "configs": [MIN_INSYNC],
+        }
         answer = self.ask(
             "CreateTopics", 7, topics=[{**topic, "assignments": wanted}], timeout_ms=30_000
         )
@@ -186,22 +177,71 @@ def wait(condition: Callable[[], bool], what: str, *, within_s: float = PATIENCE
         time.sleep(PAUSE_S)
 
 
+class TidelogCluster(Cluster):
+    """Processes of this very checkout, with the settings that everybody gets."""
+
+    name = TIDELOG
+
+    def __init__(self, cluster: tidelog.Cluster) -> None:
+        super().__init__({each: node.address for each, node in cluster.nodes.items()})
+        self.cluster = cluster
+
+    def pid(self, broker_id: int) -> int | None:
+        return self.cluster.nodes[broker_id].pid
+
+    def log_path(self, broker_id: int) -> Path:
+        return self.cluster.nodes[broker_id].log_path
+
+    def kill(self, *broker_ids: int) -> None:
+        self.cluster.kill(*broker_ids)
+
+    def stop(self, broker_id: int) -> None:
+        self.cluster.stop(broker_id)
+
+    def start(self, *broker_ids: int) -> None:
+        self.cluster.restart(*broker_ids, wait=False)
+
+
+class ThreeKafkas(Cluster):
+    """Combined KRaft nodes."""
+
+    name = KAFKA
+
+    def __init__(self, kafka: KafkaCluster) -> None:
+        self._nodes = {node.node_id: node for node in kafka.nodes}
+        super().__init__({each: node.address for each, node in self._nodes.items()})
+
+    def pid(self, broker_id: int) -> int | None:
+        node = self._nodes[broker_id]
+        return node.pid if node.is_running else None
+
+    def log_path(self, broker_id: int) -> Path:
+        return self._nodes[broker_id].directory / "broker.log"
+
+    def kill(self, *broker_ids: int) -> None:
+        for broker_id in broker_ids:
+            self._nodes[broker_id].kill()
+
+    def stop(self, broker_id: int) -> None:
+        self._nodes[broker_id].stop()
+
+    def start(self, *broker_ids: int) -> None:
+        for broker_id in broker_ids:
+            self._nodes[broker_id].start()
+
+
 @contextmanager
 def running_cluster(name: str, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
     """Three brokers that know each other, in a directory that is removed afterwards."""
     merged = {**SETTINGS, **(settings or {})}
     if name == KAFKA:
         with KafkaCluster(brokers=BROKERS, settings=merged, heap=KAFKA_HEAP) as kafka:
-            nodes = {node.node_id: node for node in kafka.nodes}
-            logs = {node.node_id: node.directory / "broker.log" for node in kafka.nodes}
-            cluster = Cluster(KAFKA, nodes, logs)
+            cluster = ThreeKafkas(kafka)
             cluster.wait_until_formed()
             yield cluster
         return
-    with directory_for_bench() as directory:
-        with ClusterProcesses(directory=directory, settings=merged) as processes:
-            logs = {each: node.directory / "broker.log" for each, node in processes.nodes.items()}
-            yield Cluster(TIDELOG, processes.nodes, logs)
+    with tidelog.Cluster(BROKERS, settings=merged, faults=False) as ours:
+        yield TidelogCluster(ours)
 
 
 @contextmanager

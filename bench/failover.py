@@ -1,9 +1,9 @@
 """`./dev bench failover`: how long a writer waits when the leader of its partition goes away.
 
-A gap is the longest time between two consecutive acknowledgements around the kill, as one librdkafka
-producer sees it: idempotent, otherwise with its defaults, a record every few milliseconds. Replication
-factor 3, `min.insync.replicas` 2, brokers with their default settings. In turns the victim is the
-active controller as well, and not.
+A gap is the longest time between two consecutive acknowledgements around the kill, as one
+librdkafka producer sees it: idempotent, otherwise with its defaults, a record every few
+milliseconds. Replication factor 3, `min.insync.replicas` 2, brokers with their default settings. In
+turns the victim is the active controller as well, and not.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def choose_victim(cluster: Cluster, what: str, number: int) -> int:
     if what == KILL_CONTROLLER:
         assert controller is not None
         return controller
-    others = sorted(set(cluster.nodes) - {controller})
+    others = sorted(set(cluster.addresses) - {controller})
     return others[number // 2 % len(others)]
 
 
@@ -151,7 +151,7 @@ def _leading_at_s(cluster: Cluster, partition: int, *, since_at_s: float) -> flo
     """When somebody else began to lead; only Tidelog's logs tell."""
     moments = [
         event.at_s
-        for broker_id in cluster.nodes
+        for broker_id in cluster.addresses
         for event in log_events(cluster.log_lines(broker_id), "BecameLeader")
         if event.at_s >= since_at_s and event.has("partition", f"{TOPIC}-{partition}")
     ]

@@ -61,13 +61,14 @@ def run_clients(broker: Broker, kind: str, *parameters: dict[str, Any]) -> Outco
         for client in clients:
             if _line(client).strip() != "ready":
                 raise ClientEnded(_complaint(client))
-        before_s, machine_before_s = cpu_s(broker.pid), machine_cpu_s()
+        before_s, machine_before_s = _brokers_cpu_s(broker), machine_cpu_s()
         for client in clients:
             assert client.stdin is not None
             client.stdin.write("go\n")
             client.stdin.flush()
         results = [_result(client) for client in clients]
-        used_s, machine_s = cpu_s(broker.pid) - before_s, machine_cpu_s() - machine_before_s
+        used_s = _brokers_cpu_s(broker) - before_s
+        machine_s = machine_cpu_s() - machine_before_s
     clients_s = sum(result["cpu_s"] for result in results)
     started_s = min(result["started_s"] for result in results)
     return Outcome(
@@ -78,6 +79,10 @@ def run_clients(broker: Broker, kind: str, *parameters: dict[str, Any]) -> Outco
         other_cpu_s=max(0.0, machine_s - used_s - clients_s),
         details=results,
     )
+
+
+def _brokers_cpu_s(broker: Broker) -> float:
+    return sum(map(cpu_s, broker.pids))
 
 
 @contextmanager

@@ -25,6 +25,14 @@ def resident_mib(pid: int) -> float:
     raise ProcessLookupError(f"no memory of process {pid} to be seen")
 
 
+def proportional_mib(pid: int) -> float:
+    """What it has alone, and its share of what several processes have together (PSS)."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024 / MIB
+    raise ProcessLookupError(f"no memory of process {pid} to be seen")
+
+
 def machine_cpu_s() -> float:
     """What all programs and the kernel used on all cores so far; waiting is not counted."""
     user, nice, system, _, _, interrupts, soft_interrupts = map(

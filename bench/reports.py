@@ -1,4 +1,4 @@
-"""What the benchmarks of three brokers share: options, progress, and the table with its verdicts."""
+"""What the benchmarks of three brokers share: options, progress, the table with its verdicts."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class ClusterBench(ABC):
     def measure(self, options: argparse.Namespace, brokers: list[str], figures: Figures) -> None:
         """Fill in the figures."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Those of this benchmark alone."""
+    def add_options(self, parser: argparse.ArgumentParser) -> None:  # noqa: B027
+        """Those of this benchmark alone; there may be none."""
 
     def tell(self, text: str) -> None:
         """Progress goes to standard error; the table alone goes to standard output."""
@@ -86,7 +86,9 @@ class ClusterBench(ABC):
 def summary(figures: Figures) -> str:
     """One line: which of the things asked for were met."""
     verdicts = {metric: verdict(figures, metric) for metric in figures.samples}
-    missed = [f"{metric.title} ({metric.unit})" for metric, each in verdicts.items() if each == "NO"]
+    missed = [
+        f"{metric.title} ({metric.unit})" for metric, each in verdicts.items() if each == "NO"
+    ]
     asked = sum(each != "" for each in verdicts.values())
     if missed:
         return f"{asked - len(missed)} of {asked} met; not met: " + "; ".join(missed)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 
 from bench.brokers import TIDELOG, Broker, running
+from bench.reports import bytecode_kept
 from bench.rows import Figures
 from bench.scenarios import (
     SCENARIOS,
@@ -55,7 +54,7 @@ def run(names: list[str], *, only: list[str], effort: Effort, tell: Say = say) -
 
 
 def _starts(names: list[str], figures: Figures, effort: Effort, tell: Say) -> None:
-    with _bytecode_kept():
+    with bytecode_kept():
         if TIDELOG in names:
             start_up(TIDELOG, Figures(), effort, idle=False)  # compiles, as an installer does
         for repetition in range(effort.start_repetitions):
@@ -64,42 +63,38 @@ def _starts(names: list[str], figures: Figures, effort: Effort, tell: Say) -> No
                 start_up(name, figures, effort, idle=repetition < effort.idle_repetitions)
 
 
-@contextmanager
-def _bytecode_kept() -> Iterator[None]:
-    """An installed broker has its bytecode; a checkout may be told not to write any."""
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory(prefix="tidelog-bench-") as directory:
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = directory
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-
-
 def _under_load(
     brokers: list[Broker], scenarios: list[str], figures: Figures, effort: Effort, tell: Say
 ) -> None:
     for broker in brokers:
-        _warm_up(broker, effort, tell)
-    for name in scenarios:
-        for repetition in range(effort.repetitions):
-            for broker in brokers:
-                tell(f"{name} {repetition + 1}/{effort.repetitions}: {broker.name}")
-                SCENARIOS[name](broker, figures, effort)
+        warm_up(broker, [one_in_flight, unbatched, *TRAFFIC], effort, tell)
+    take_turns(brokers, {name: SCENARIOS[name] for name in scenarios}, figures, effort, tell)
     for broker in brokers:
         memory_after_load(broker, figures)
 
 
-def _warm_up(broker: Broker, effort: Effort, tell: Say) -> None:
+def take_turns(
+    brokers: Sequence[Broker],
+    scenarios: Mapping[str, Scenario],
+    figures: Figures,
+    effort: Effort,
+    tell: Say,
+) -> None:
+    """Each repetition on one broker after the other."""
+    for name, scenario in scenarios.items():
+        for repetition in range(effort.repetitions):
+            for broker in brokers:
+                tell(f"{name} {repetition + 1}/{effort.repetitions}: {broker.name}")
+                scenario(broker, figures, effort)
+
+
+def warm_up(broker: Broker, kinds: Sequence[Scenario], effort: Effort, tell: Say) -> None:
     """Load of every kind. Python needs none of it; a virtual machine that compiles while it runs
     is half as fast in its first minute, and would be compared unfairly."""
     wanted_s = effort.warm_up_s if broker.name != TIDELOG else min(effort.warm_up_s, 5.0)
     ends_s = time.monotonic() + wanted_s
     tell(f"warming {broker.name} for {wanted_s:g} s")
     thrown_away = Figures()
-    kinds: list[Scenario] = [one_in_flight, unbatched, *TRAFFIC]
     while time.monotonic() < ends_s:
         for kind in kinds:
             kind(broker, thrown_away, effort)

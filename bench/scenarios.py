@@ -6,24 +6,24 @@ that what else happens on the machine hits both.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.brokers import Broker, starting
 from bench.load import Outcome, run_clients
 from bench.process_stat import cpu_s, resident_mib
 from bench.rows import BROKER_CORES, CLIENT_CORES, OTHER_CORES, Figures, Metric, busy
-from tests.process.wire import WireClient
+from bench.topics import check_records, create_topic, delete_topic, leaders
 
 MB, GB = 1e6, 1e9
+COST = "broker CPU-s/GB"
 SMALL_BYTES = 100
 CONNECTIONS = 50
 SEVERAL_PARTITIONS = 6
 SEVERAL_PRODUCERS = 2
 SETTLING_S = 3.0
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +73,14 @@ TINY = Effort(
 """For tests: everything is run, nothing is measured well."""
 
 
-class WrongCount(Exception):
-    """What was acknowledged is not what the log holds."""
+class Wanted(NamedTuple):
+    """What is asked of a figure."""
+
+    floor: float | None = None
+    bar: float | None = None
 
 
+NOTHING = Wanted()
 Scenario = Callable[[Broker, Figures, Effort], None]
 
 
@@ -96,10 +100,15 @@ class Traffic:
     volume_bytes: int
     partitions: int
     producers: int = 1
-    produce_floor: float | None = None
-    produce_bar: float | None = None
-    consume_floor: float | None = None
-    consume_bar: float | None = None
+    is_read: bool = True
+    produce: Wanted = NOTHING
+    """Of MB/s."""
+    records: Wanted = NOTHING
+    """Of thousands of records written per second."""
+    cost: Wanted = NOTHING
+    """Of the brokers' CPU time for writing."""
+    consume: Wanted = NOTHING
+    """Of MB/s."""
 
     @property
     def name(self) -> str:
@@ -112,12 +121,13 @@ class Traffic:
         topic = create_topic(broker, partitions=self.partitions)
         asked = {"topic": topic, "value_bytes": self.value_bytes, "records": each}
         written = run_clients(broker, "produce", *[asked] * self.producers)
-        check_records(broker, topic, partitions=self.partitions, records=records)
-        self._note(figures, broker.name, "produce", written, self.produce_floor, self.produce_bar)
-        if self.producers == 1:
+        check_records(broker, topic, records=records)
+        wanted = {"MB/s": self.produce, "k records/s": self.records, COST: self.cost}
+        self._note(figures, broker.name, "produce", written, wanted)
+        if self.is_read and self.producers == 1:
             asked = {"topic": topic, "partitions": self.partitions, "records": records}
             read = run_clients(broker, "consume", asked)
-            self._note(figures, broker.name, "consume", read, self.consume_floor, self.consume_bar)
+            self._note(figures, broker.name, "consume", read, {"MB/s": self.consume})
         delete_topic(broker, topic)
 
     def _note(
@@ -126,18 +136,23 @@ class Traffic:
         broker: str,
         verb: str,
         outcome: Outcome,
-        floor: float | None,
-        bar: float | None,
+        wanted: dict[str, Wanted],
     ) -> None:
         what = f"{verb} {self.label}, {_partitions(self.partitions)}"
         if self.producers > 1:
             what += f", {self.producers} producers"
         volume = outcome.count * self.value_bytes
-        speed = Metric(title=what, unit="MB/s", floor=floor, bar=bar)
-        figures.add(speed, broker, volume / MB / outcome.elapsed_s)
-        figures.add(Metric(title=what, unit="k records/s"), broker, outcome.per_s / 1e3)
-        cost = Metric(title=what, unit="broker CPU-s/GB", more_is_better=False)
-        figures.add(cost, broker, outcome.broker_cpu_s / (volume / GB))
+        found = {
+            "MB/s": volume / MB / outcome.elapsed_s,
+            "k records/s": outcome.per_s / 1e3,
+            COST: outcome.broker_cpu_s / (volume / GB),
+        }
+        for unit, figure in found.items():
+            floor, bar = wanted.get(unit, NOTHING)
+            metric = Metric(
+                title=what, unit=unit, more_is_better=unit != COST, floor=floor, bar=bar
+            )
+            figures.add(metric, broker, figure)
         note_busy(figures, broker, what, outcome)
 
 
@@ -153,15 +168,13 @@ TRAFFIC = [
         value_bytes=value_bytes,
         volume_bytes=volume_bytes,
         partitions=partitions,
-        produce_floor=produce[0],
-        produce_bar=produce[1],
-        consume_floor=consume[0],
-        consume_bar=consume[1],
+        produce=produce,
+        consume=consume,
     )
     for label, value_bytes, volume_bytes, produce, consume in (
-        ("1 KiB", 1024, 10**9, (400.0, 1.0), (600.0, 0.9)),
-        ("100 B", 100, 4 * 10**8, (None, 1.0), (None, None)),
-        ("10 KiB", 10_240, 15 * 10**8, (None, None), (None, None)),
+        ("1 KiB", 1024, 10**9, Wanted(400, 1.0), Wanted(600, 0.9)),
+        ("100 B", 100, 4 * 10**8, Wanted(bar=1.0), NOTHING),
+        ("10 KiB", 10_240, 15 * 10**8, NOTHING, NOTHING),
     )
     for partitions in (1, SEVERAL_PARTITIONS)
 ]
@@ -180,47 +193,65 @@ TRAFFIC += [
 # Small requests
 
 
-def one_in_flight(broker: Broker, figures: Figures, effort: Effort) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneInFlight:
     """The time of one acknowledged record: on a bare socket, and through librdkafka."""
-    topic = create_topic(broker, partitions=1)
-    asked = {"topic": topic, "value_bytes": SMALL_BYTES, "requests": effort.latency_requests}
-    for kind, how, floor in (
-        ("wire_latency", "bare socket", 0.5),
-        ("librdkafka_latency", "librdkafka", 0.5),
-    ):
-        outcome = run_clients(broker, kind, asked)
-        what = f"one in flight, {how}"
-        details = outcome.details[0]
-        middle = Metric(title=f"{what}: p50", unit="ms", more_is_better=False, floor=floor)
-        figures.add(middle, broker.name, details["p50_ms"])
-        slow = Metric(title=f"{what}: p99", unit="ms", more_is_better=False)
-        figures.add(slow, broker.name, details["p99_ms"])
-        cost = Metric(title=what, unit="broker CPU-µs/request", more_is_better=False)
-        figures.add(cost, broker.name, outcome.broker_us_each)
-    delete_topic(broker, topic)
+
+    middle: Wanted
+    slow: Wanted = NOTHING
+
+    def __call__(self, broker: Broker, figures: Figures, effort: Effort) -> None:
+        topic = create_topic(broker, partitions=1)
+        asked = {"topic": topic, "value_bytes": SMALL_BYTES, "requests": effort.latency_requests}
+        for kind, how in (("wire_latency", "bare socket"), ("librdkafka_latency", "librdkafka")):
+            parameters = dict(asked)
+            if kind == "wire_latency":
+                [parameters["address"]] = leaders(broker, topic)
+            outcome = run_clients(broker, kind, parameters)
+            what = f"one in flight, {how}"
+            for point, (floor, bar) in (("p50", self.middle), ("p99", self.slow)):
+                metric = Metric(
+                    title=f"{what}: {point}",
+                    unit="ms",
+                    more_is_better=False,
+                    floor=floor,
+                    bar=bar,
+                )
+                figures.add(metric, broker.name, outcome.details[0][f"{point}_ms"])
+            cost = Metric(title=what, unit="broker CPU-µs/request", more_is_better=False)
+            figures.add(cost, broker.name, outcome.broker_us_each)
+        delete_topic(broker, topic)
 
 
-def unbatched(broker: Broker, figures: Figures, effort: Effort) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unbatched:
     """Fifty connections, each with one record in flight: the cost of a request, not of bytes."""
-    topic = create_topic(broker, partitions=SEVERAL_PARTITIONS)
-    outcome = run_clients(
-        broker,
-        "connections",
-        {
-            "topic": topic,
-            "partitions": SEVERAL_PARTITIONS,
-            "value_bytes": SMALL_BYTES,
-            "connections": CONNECTIONS,
-            "seconds": effort.connections_s,
-        },
-    )
-    delete_topic(broker, topic)
-    what = f"{CONNECTIONS} connections, one record each in flight"
-    figures.add(
-        Metric(title=what, unit="requests/s", floor=15_000, bar=2.0), broker.name, outcome.per_s
-    )
-    figures.add(unbatched_cost(), broker.name, outcome.broker_us_each)
-    note_busy(figures, broker.name, what, outcome)
+
+    rate: Wanted
+
+    def __call__(self, broker: Broker, figures: Figures, effort: Effort) -> None:
+        topic = create_topic(broker, partitions=SEVERAL_PARTITIONS)
+        outcome = run_clients(
+            broker,
+            "connections",
+            {
+                "topic": topic,
+                "leaders": leaders(broker, topic),
+                "value_bytes": SMALL_BYTES,
+                "connections": CONNECTIONS,
+                "seconds": effort.connections_s,
+            },
+        )
+        delete_topic(broker, topic)
+        what = f"{CONNECTIONS} connections, one record each in flight"
+        rate = Metric(title=what, unit="requests/s", floor=self.rate.floor, bar=self.rate.bar)
+        figures.add(rate, broker.name, outcome.per_s)
+        figures.add(unbatched_cost(), broker.name, outcome.broker_us_each)
+        note_busy(figures, broker.name, what, outcome)
+
+
+one_in_flight = OneInFlight(middle=Wanted(0.5))
+unbatched = Unbatched(rate=Wanted(15_000, 2.0))
 
 
 def unbatched_cost() -> Metric:
@@ -246,18 +277,19 @@ def start_up(name: str, figures: Figures, effort: Effort, *, idle: bool) -> None
         if not idle:
             return
         time.sleep(min(SETTLING_S, effort.idle_s))
-        before_s, started_s = cpu_s(broker.pid), time.monotonic()
+        [pid] = broker.pids
+        before_s, started_s = cpu_s(pid), time.monotonic()
         time.sleep(effort.idle_s)
-        share = (cpu_s(broker.pid) - before_s) / (time.monotonic() - started_s)
+        share = (cpu_s(pid) - before_s) / (time.monotonic() - started_s)
         memory = Metric(title="idle memory", unit="MiB", more_is_better=False, floor=50)
-        figures.add(memory, name, resident_mib(broker.pid))
+        figures.add(memory, name, resident_mib(pid))
         load = Metric(title="idle CPU", unit="% of a core", more_is_better=False, floor=1.0)
         figures.add(load, name, 100 * share)
 
 
 def memory_after_load(broker: Broker, figures: Figures) -> None:
     memory = Metric(title="memory after all of the load", unit="MiB", more_is_better=False)
-    figures.add(memory, broker.name, resident_mib(broker.pid))
+    figures.add(memory, broker.name, sum(map(resident_mib, broker.pids)) / len(broker.pids))
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -266,29 +298,6 @@ SCENARIOS: dict[str, Scenario] = {
     "connections": unbatched,
 }
 """Those that need a running broker, by name."""
-
-
-# Topics
-
-
-def create_topic(broker: Broker, *, partitions: int) -> str:
-    name = f"bench-{next(_numbers)}"
-    with WireClient(broker.address) as client:
-        client.create_topic(name, partitions=partitions)
-    return name
-
-
-def delete_topic(broker: Broker, name: str) -> None:
-    with WireClient(broker.address) as client:
-        client.ask("DeleteTopics", 5, topic_names=[name], timeout_ms=30_000)
-
-
-def check_records(broker: Broker, topic: str, *, partitions: int, records: int) -> None:
-    """Delivery reports are off for speed, so the log itself is asked."""
-    with WireClient(broker.address) as client:
-        found = sum(client.end_offset(topic, partition=index) for index in range(partitions))
-    if found != records:
-        raise WrongCount(f"{broker.name}: {records} records were written, the log holds {found}")
 
 
 def _partitions(count: int) -> str:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -38,11 +39,7 @@ class Gap(NamedTuple):
 
 def longest_gap(acknowledged_s: Sequence[float], *, since_s: float) -> Gap | None:
     """The longest one that ends after that moment; None when nothing was acknowledged since."""
-    gaps = [
-        Gap(earlier, later)
-        for earlier, later in zip(acknowledged_s, acknowledged_s[1:], strict=False)
-        if later > since_s
-    ]
+    gaps = [Gap(earlier, later) for earlier, later in pairwise(acknowledged_s) if later > since_s]
     return max(gaps, key=lambda gap: gap.length_ms, default=None)
 
 
