@@ -48,7 +48,7 @@ def read_on(settings: Mapping[str, str], wish: Wish, show: Callable[[Received], 
         remaining = list(wish.partitions)
         progress_s = time.monotonic()
         while remaining and not stop.is_asked:
-            records, has_moved = _poll(consumer, reading)
+            records, has_moved = poll(consumer, reading)
             for record in records:
                 sys.stdout.buffer.write(show(record))
             if records:
@@ -107,7 +107,7 @@ def _end(wish: Wish, end_offset: int) -> int | None:
     return min(wanted, default=None)
 
 
-def _poll(consumer: Consumer, reading: Reading) -> tuple[list[Received], bool]:
+def poll(consumer: Consumer, reading: Reading) -> tuple[list[Received], bool]:
     """What came, and whether a position was moved: a reader must know of that, so it is told."""
     try:
         return reading.takes(consumer.poll(POLL_S)), False

@@ -212,7 +212,7 @@ def _records(
 
 def _writable(path: Path) -> TextIO:
     try:
-        return path.open("w")
+        return path.open("a")
     except OSError as error:
         raise Misused(f"--journal: {error}") from None
 

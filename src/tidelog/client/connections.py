@@ -161,7 +161,7 @@ class Connections:
     def troubles(self) -> list[tuple[Address, str]]:
         """The addresses that were tried and are not ready, and why."""
         return [
-            (known.address, known.last_end or "no connection yet")
+            (known.address, known.last_end or "no answer")
             for known in self._known.values()
             if not known.is_ready
         ]

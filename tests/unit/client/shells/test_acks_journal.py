@@ -1,0 +1,68 @@
+"""The journal says what a producer was told, line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+
+import pytest
+
+from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket, Unknown
+from tidelog.client.shells.acks_journal import AcksJournal, Told, entry, text_of
+from tidelog.core.model.ids import TopicPartition
+
+
+def told_ticket(outcome: Outcome, *, value: bytes | None = b"paid") -> Ticket:
+    ticket = Ticket(
+        "orders", value, key=b"k", wanted_index=2, headers=(), timestamp_ms=77, then=None
+    )
+    ticket.tell(outcome, 0)
+    return ticket
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (Ok(12), ("ok", 12, None, None)),
+        (Ok(None), ("ok", None, None, None)),
+        (Refused("TIMED_OUT", "too late"), ("refused", None, "TIMED_OUT", "too late")),
+        (Unknown("NETWORK_EXCEPTION", "cut"), ("unknown", None, "NETWORK_EXCEPTION", "cut")),
+    ],
+)
+def test_a_line_says_what_was_told(
+    outcome: Outcome, words: tuple[str, int | None, str | None, str | None]
+) -> None:
+    line = entry(3, told_ticket(outcome), sent_us=5, told_us=9)
+    assert (line["outcome"], line["offset"], line["error"], line["reason"]) == words
+    assert line["value_sha256"] == hashlib.sha256(b"paid").hexdigest()
+    named = ("number", "key", "partition", "timestamp_ms", "sent_us", "told_us")
+    assert [line[name] for name in named] == [3, "k", 2, 77, 5, 9]
+
+
+def test_the_partition_that_was_chosen_counts() -> None:
+    ticket = told_ticket(Ok(0), value=None)
+    ticket.partition = TopicPartition("orders", 4)
+    line = entry(0, ticket, sent_us=0, told_us=0)
+    assert line["partition"] == 4 and line["value_sha256"] is None
+
+
+def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
+    file = io.StringIO()
+    journal, told = AcksJournal(file), Told()
+    journal.begin(run="r", topic="orders", topic_id="id", acks="all", is_idempotent=True)
+    for number, outcome in enumerate([Ok(0), Refused("A", "one"), Refused("A", "two")]):
+        told.add(outcome)
+        journal.told(number, told_ticket(outcome), sent_us=0, told_us=1)
+    told.add(Unknown("B", "three"))
+    journal.end(told)
+
+    first, *lines, last = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert (first["journal"], first["version"], first["acks"]) == ("tidelog-acks", 1, "all")
+    assert [each["number"] for each in lines] == [0, 1, 2]
+    assert last["end"] == {"ok": 1, "refused": 2, "unknown": 1, "errors": {"A": 2, "B": 1}}
+    assert told.reasons == {"A": "one", "B": "three"} and told.total == 4
+
+
+def test_bytes_that_are_no_text_say_so() -> None:
+    assert [text_of(each) for each in (None, b"x", b"\xff")] == [None, "x", {"base64": "/w=="}]
