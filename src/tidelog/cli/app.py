@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tidelog import __version__
+from tidelog.cli import consume, elect, produce, quorum, topic
 
 app = typer.Typer(
     name="tidelog",
@@ -18,6 +19,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.add_typer(topic.app)
+app.command()(produce.produce)
+app.command()(consume.consume)
+app.command()(elect.elect)
+app.add_typer(quorum.app)
 
 
 class LogLevel(StrEnum):
