@@ -69,6 +69,18 @@ ReadyFile = Annotated[
     ),
 ]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="What to write to standard error.")]
+FaultSocket = Annotated[
+    Path | None,
+    typer.Option(
+        "--faults",
+        metavar="SOCKET",
+        help="Make faults possible, commanded over this Unix socket. Only for tests.",
+    ),
+]
+StopWithStdin = Annotated[
+    bool,
+    typer.Option("--stop-with-stdin", help="Stop, as by SIGTERM, when standard input ends."),
+]
 
 
 @app.command()
@@ -77,6 +89,8 @@ def broker(
     overrides: Overrides = None,
     ready_file: ReadyFile = None,
     log_level: Level = LogLevel.INFO,
+    faults: FaultSocket = None,
+    stop_with_stdin: StopWithStdin = False,
 ) -> None:
     """Run one broker until SIGTERM or Ctrl-C.
 
@@ -101,6 +115,12 @@ def broker(
     A name that does not exist or a value that is not allowed is refused at the start, with its
     line and what is allowed. Port 0 takes a free port; the log and `--ready-file` tell which.
 
+    **For tests of clients and clusters**: cut, delay, hold or refuse what this broker sends and
+    receives, by commands on a Unix socket (docs/fault-gate.md). Without `--faults` none of that is
+    there:
+
+        tidelog broker --config broker.toml --faults /tmp/broker-1.sock --stop-with-stdin
+
     Exit codes: 0 stopped gracefully, 1 failed or could not start, 2 bad settings or usage.
     """
     from tidelog.worlds.runtime.broker import run_broker
@@ -112,6 +132,8 @@ def broker(
         overrides or (),
         ready_file=None if ready_file is None else str(ready_file),
         log_level=log_level.value,
+        faults=None if faults is None else str(faults),
+        stop_with_stdin=stop_with_stdin,
     )
     raise typer.Exit(code)
 

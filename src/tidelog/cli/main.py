@@ -11,7 +11,8 @@ import gc
 import sys
 from collections.abc import Sequence
 
-_WITH_VALUE = ("--config", "--set", "--ready-file", "--log-level")
+_WITH_VALUE = ("--config", "--set", "--ready-file", "--log-level", "--faults")
+_WITHOUT_VALUE = "--stop-with-stdin"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -29,11 +30,14 @@ def main() -> None:
 
 def plain_broker_options(arguments: Sequence[str]) -> dict[str, list[str]] | None:
     """The options of `tidelog broker` by name; None if there is anything to explain."""
-    options: dict[str, list[str]] = {name: [] for name in _WITH_VALUE}
+    options: dict[str, list[str]] = {name: [] for name in (*_WITH_VALUE, _WITHOUT_VALUE)}
     rest = list(arguments)
     while rest:
+        if rest[0] == _WITHOUT_VALUE:
+            options[rest.pop(0)] = ["yes"]
+            continue
         name, equals, value = rest.pop(0).partition("=")
-        if name not in options:
+        if name not in _WITH_VALUE:
             return None
         if not equals:
             if not rest:
@@ -55,6 +59,8 @@ def run_plain_broker(options: dict[str, list[str]]) -> int:
         options["--set"],
         ready_file=next(iter(options["--ready-file"]), None),
         log_level=next(iter(options["--log-level"]), "info"),
+        faults=next(iter(options["--faults"]), None),
+        stop_with_stdin=bool(options[_WITHOUT_VALUE]),
     )
 
 

@@ -24,6 +24,8 @@ def test_plain_options_are_understood() -> None:
         "--set": ["x=1", "y=2=3"],
         "--ready-file": [],
         "--log-level": ["debug"],
+        "--faults": [],
+        "--stop-with-stdin": [],
     }
 
 

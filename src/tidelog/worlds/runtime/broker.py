@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from random import SystemRandom
-from typing import NoReturn
+from threading import Thread
+from typing import TYPE_CHECKING, NoReturn
 
 from tidelog.core.model.listeners import Listener
 from tidelog.core.node.identity import CannotStart as NotOurDirectory
@@ -41,12 +42,16 @@ from tidelog.worlds.runtime.machine import (
 from tidelog.worlds.runtime.os_disk import OsDisk
 from tidelog.worlds.runtime.server import Admission, Server, ServerLimits
 
+if TYPE_CHECKING:
+    from tidelog.worlds.runtime.fault_socket import FaultControl
+
 PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 FAILED = 1
 BAD_CONFIGURATION = 2
 
 _YOUNG_OBJECTS_MAX = 50_000
 """Collecting garbage is put off: requests leave hardly any cycles behind."""
+_STDIN_BYTES = 4096
 _CLOSE_WITHIN_MS = 1_000
 _HAND_OVER_WITHIN_MS = 5_000
 """So long a broker that was asked to stop may take to hand over what it leads."""
@@ -58,6 +63,8 @@ def run_broker(
     *,
     ready_file: str | None = None,
     log_level: str = "info",
+    faults: str | None = None,
+    stop_with_stdin: bool = False,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit code."""
     started_ns = time.monotonic_ns()
@@ -77,7 +84,14 @@ def run_broker(
             bind(listener, send_buffer_bytes=None if send_buffer_bytes == -1 else send_buffer_bytes)
             for listener in settings.listeners
         ]
-        broker = Broker(settings, sockets, descriptors_max=descriptors_max, log_level=log_level)
+        broker = Broker(
+            settings,
+            sockets,
+            descriptors_max=descriptors_max,
+            log_level=log_level,
+            faults=faults,
+            stop_with_stdin=stop_with_stdin,
+        )
         broker.loop.run_until_complete(broker.run(started_ns, ready_file))
     except (CannotStart, NotOurDirectory, DiskError) as error:
         return _refuse(f"cannot start: {error}")
@@ -96,6 +110,8 @@ class Broker:
         *,
         descriptors_max: int,
         log_level: str,
+        faults: str | None = None,
+        stop_with_stdin: bool = False,
     ) -> None:
         self.loop = new_loop()
         self.exit_code = 0
@@ -104,7 +120,9 @@ class Broker:
         )
         self._sockets = sockets
         self._backlog = settings.integer("socket.listen.backlog.size")
+        self._stop_with_stdin = stop_with_stdin
         self._is_stopping = False
+        self._signals = 0
         self._log = LogLines(form=settings.text("tidelog.log.format"), level=log_level)
         self._clock = Clock()
         files_max = max(64, descriptors_max // 2)
@@ -118,10 +136,11 @@ class Broker:
             fail=self._fail,
         )
         self._disk = OsDisk(list(settings.log_dirs), descriptors_max=files_max, wake=self._wake)
+        self._faults = None if faults is None else self._fault_control(faults)
         self._node = Node(
             settings=settings,
             disk=self._disk,
-            outbox=self._server,
+            outbox=self._server if self._faults is None else self._faults.gate,
             trace=self._log,
             random=SystemRandom(),
             wall_ms=self._clock.wall_ms,
@@ -139,11 +158,13 @@ class Broker:
         From the beginning on the system lets connections wait at the doors: nodes that start
         together find each other at the first try.
         """
-        self._server.serve(self._node, self._disk)
+        await self._open_doors_to_node()
         for listening in self._sockets:
             listening.listen(self._backlog)
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
+        if self._stop_with_stdin:
+            Thread(target=self._watch_stdin, name="standard input", daemon=True).start()
         self._node.start(self._clock.now_ms())
         for listening in self._sockets:
             await self._server.listen(listening, backlog=self._backlog)
@@ -164,6 +185,25 @@ class Broker:
         )
         if ready_file is not None:
             _write_ready_file(ready_file, bound)
+
+    async def _open_doors_to_node(self) -> None:
+        """Events go to the node; through a gate, if faults shall be possible."""
+        if self._faults is None:
+            self._server.serve(self._node, self._disk)
+            return
+        self._faults.gate.serve(self._node)
+        self._server.serve(self._faults.gate, self._disk)
+        self._faults.load()
+        await self._faults.listen()
+
+    def _fault_control(self, path: str) -> FaultControl:
+        from tidelog.worlds.runtime.fault_gate import FaultGate
+        from tidelog.worlds.runtime.fault_socket import FaultControl
+        from tidelog.worlds.runtime.fault_table import FaultTable
+
+        table = FaultTable(node_id=self._settings.node_id, random=SystemRandom())
+        gate = FaultGate(server=self._server, table=table, clock=self._clock, trace=self._log)
+        return FaultControl(gate, path)
 
     def _limits(self) -> ServerLimits:
         idle_ms = self._settings.integer("connections.max.idle.ms")
@@ -190,10 +230,24 @@ class Broker:
         """Called by sync threads."""
         self.loop.call_soon_threadsafe(self._server.on_disk_results)
 
+    def _watch_stdin(self) -> None:
+        """In a thread of its own: whatever kind of file it is, reading it ends some time."""
+        with suppress(OSError):
+            while os.read(0, _STDIN_BYTES):
+                pass
+        with suppress(RuntimeError):  # the loop is closed: we are past stopping
+            self.loop.call_soon_threadsafe(self._begin_stop, "end of standard input")
+
     def _on_signal(self, name: str) -> None:
-        if self._is_stopping:
+        self._signals += 1
+        if self._signals > 1:
             self._log.say("warning", "StoppedAtOnce", signal=name)
             os._exit(FAILED)
+        self._begin_stop(name)
+
+    def _begin_stop(self, name: str) -> None:
+        if self._is_stopping:
+            return
         self._is_stopping = True
         self._log.emit(BrokerStopping(node_id=self._settings.node_id, signal=name))
         self._limit = self.loop.call_later(_HAND_OVER_WITHIN_MS / 1000, self._leave)
@@ -218,6 +272,8 @@ class Broker:
         try:
             self._server.stop_accepting()
             self._server.leave_node()
+            if self._faults is not None:
+                self._faults.close()
             self._node.stop(self._clock.now_ms())
             await self._server.close_connections("the broker stops", within_ms=_CLOSE_WITHIN_MS)
             self._disk.close()

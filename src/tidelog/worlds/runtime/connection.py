@@ -25,6 +25,7 @@ class ReadStop:
     OUTPUT = 2  # too many answers are unsent
     STARVED = 4  # no memory for the rest of a request
     CLOSING = 8
+    FAULT = 16  # a fault holds back what it sent before
 
 
 class Connection(BufferedProtocol):

@@ -57,6 +57,17 @@ class SocketTrouble(NamedTuple):
     reason: str
 
 
+class FaultsChanged(NamedTuple):
+    """What happens to this broker's connections on purpose is different from now on."""
+
+    because: str
+    """"loaded", "replaced" or "expired"."""
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    rules: int
+    """How many there are now."""
+
+
 class BrokerReady(NamedTuple):
     """Clients may come."""
 

@@ -276,6 +276,17 @@ class Server:
         if known is not None:
             known.allow_reading(ReadStop.NODE)
 
+    def hold_reading(self, connection: int) -> None:
+        """For a fault gate: beside the node's own wishes."""
+        known = self.connections.get(connection)
+        if known is not None:
+            known.stop_reading(ReadStop.FAULT)
+
+    def allow_reading(self, connection: int) -> None:
+        known = self.connections.get(connection)
+        if known is not None:
+            known.allow_reading(ReadStop.FAULT)
+
     def arm(self, deadline_ms: int) -> None:
         if self._timer is not None:
             if self._timer_due_ms <= deadline_ms:
