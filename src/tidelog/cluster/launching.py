@@ -60,19 +60,27 @@ class Launcher:
             self.directory.launcher_path.unlink(missing_ok=True)
         self._lock = self._lifeline = None
 
-    def hold_lifeline(self) -> None:
-        """From now on the brokers live no longer than this process."""
+    def hold_lifeline(self, kind: str) -> None:
+        """From now on the brokers live no longer than this process, which is of this kind."""
         path = self.directory.lifeline_path
         path.unlink(missing_ok=True)
         os.mkfifo(path, 0o600)
         self._lifeline = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        processes.write_pid_file(self.directory.launcher_path, processes.this_process())
+        process = processes.this_process()
+        processes.write_pid_file(self.directory.launcher_path, process, kind=kind)
 
     @property
     def launcher(self) -> Process | None:
         """Whoever holds the lifeline and lives."""
         found = processes.read_pid_file(self.directory.launcher_path)
         return found if found is not None and found.is_alive else None
+
+    @property
+    def launcher_kind(self) -> str | None:
+        """`up` or `program`."""
+        if self.launcher is None:
+            return None
+        return processes.pid_file_kind(self.directory.launcher_path)
 
     # Who lives.
 
@@ -132,6 +140,10 @@ class Launcher:
         command = [sys.executable, "-m", "tidelog.cli.main", "broker"]
         command += ["--config", str(directory.config(node_id))]
         command += ["--ready-file", str(directory.ready(node_id))]
+        if self.plan.has_faults:
+            command += ["--faults", str(directory.gate(node_id))]
+        if self.launcher is not None:
+            command.append("--stop-with-stdin")
         return command
 
     def _open_lifeline(self) -> int:
@@ -196,6 +208,15 @@ class Launcher:
         self.kill(late)
         processes.reap()
         return late
+
+    def forget_plan(self) -> None:
+        """Of a cluster that never was: another one may be planned here."""
+        self.directory.plan_path.unlink(missing_ok=True)
+        if self.plan.nodes:
+            import shutil
+
+            for node in self.plan.nodes:
+                shutil.rmtree(self.directory.data(node.id), ignore_errors=True)
 
     def clean_up(self) -> None:
         """After the end of all: what no longer means anything."""

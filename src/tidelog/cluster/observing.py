@@ -35,6 +35,9 @@ CLIENT_ID = "tidelog-cluster"
 ANSWER_WITHIN_S = 2.0
 _REQUEST_TIMEOUT_MS = 3_000
 _BACK_OFF_MS = 10
+QUORUM_WITHIN_S = 0.5
+"""Nodes pass this question on to the active controller, which may be the one that is paused. So it
+has connections of its own, and not much time unless it is the only one."""
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -61,6 +64,7 @@ class Observer:
         questions: Mapping[K, tuple[int, Question[T]]],
         *,
         timeout_s: float = ANSWER_WITHIN_S,
+        quorum_within_s: float = QUORUM_WITHIN_S,
         is_enough: Callable[[Mapping[K, T]], bool] | None = None,
     ) -> dict[K, T]:
         """Each question to a node, all at once: what is told in time, or until it is enough."""
@@ -76,11 +80,15 @@ class Observer:
             loop = self._loop = self._loop or self._new_loop()
             admin = Admin(loop.client)
             for key, (node_id, question) in questions.items():
+                is_passed_on = question.request is QUORUM_NOW.request
+                within_s = min(timeout_s, quorum_within_s) if is_passed_on else timeout_s
                 admin.ask(
-                    question.to(TheNode(self._addresses[node_id])),
+                    question.to(
+                        TheNode(self._addresses[node_id], "quorum" if is_passed_on else "")
+                    ),
                     lambda result, _, key=key: hear(key, result),  # type: ignore[misc]
                     now_ms=loop.now_ms(),
-                    timeout_ms=int(timeout_s * 1_000),
+                    timeout_ms=int(within_s * 1_000),
                 )
             deadline_ms = loop.now_ms() + int(timeout_s * 1_000) + 1_000
             wait_ms = 0
@@ -108,8 +116,9 @@ class Observer:
     ) -> QuorumTold | None:
         """As the newest leader sees it; None if there is none that anybody knows of."""
         told = self.ask_each(
-            {each: (each, _QUORUM_NOW) for each in nodes},
+            {each: (each, QUORUM_NOW) for each in nodes},
             timeout_s=timeout_s,
+            quorum_within_s=timeout_s,
             is_enough=lambda told: self._quorum_of(told.values()) is not None,
         )
         return newest_quorum(told.values())
@@ -120,7 +129,7 @@ class Observer:
         """The active controller, and the answers; at least its own if it gives one."""
         questions: dict[tuple[int, bool], tuple[int, Question[T | QuorumTold | None]]] = {}
         for each in nodes:
-            questions[each, False] = (each, _QUORUM_NOW)  # type: ignore[assignment]
+            questions[each, False] = (each, QUORUM_NOW)  # type: ignore[assignment]
             questions[each, True] = (each, question)  # type: ignore[assignment]
 
         def is_enough(told: Mapping[tuple[int, bool], object]) -> bool:
@@ -166,7 +175,7 @@ class Observer:
         return Loop(config)
 
 
-_QUORUM_NOW = describe_quorum().at_once()
+QUORUM_NOW = describe_quorum().at_once()
 
 
 def newest_quorum(told: Iterable[object]) -> QuorumTold | None:

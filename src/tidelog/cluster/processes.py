@@ -52,10 +52,10 @@ class Process(NamedTuple):
         """Whether it is over, after waiting so long at most."""
         deadline_s = time.monotonic() + seconds
         while self.is_alive:
-            reap()
             if time.monotonic() > deadline_s:
                 return False
             _pause.wait(_POLL_INTERVAL_S)
+        reap()
         return True
 
 
@@ -95,19 +95,27 @@ def reap() -> None:
         child.poll()
 
 
-def write_pid_file(path: Path, process: Process) -> None:
+def write_pid_file(path: Path, process: Process, *, kind: str = "broker") -> None:
     """Complete as soon as it is there."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_text(f"{process.pid}\n{process.started}\n")
+    temporary.write_text(f"{process.pid}\n{process.started}\n{kind}\n")
     temporary.replace(path)
 
 
 def read_pid_file(path: Path) -> Process | None:
     """Who was started last, alive or not; None if nobody was, or the file says nothing."""
     try:
-        pid, started = path.read_text().splitlines()
+        pid, started, _ = path.read_text().splitlines()
         return Process(int(pid), started)
     except (OSError, ValueError):
+        return None
+
+
+def pid_file_kind(path: Path) -> str | None:
+    """What kind of process that is."""
+    try:
+        return path.read_text().splitlines()[2]
+    except (OSError, IndexError):
         return None
 
 

@@ -91,7 +91,7 @@ class _Asking(Generic[T]):
         connections = self._client.connections
         if isinstance(whom, TheNode):
             self._trouble = f"{whom.address} could not be reached"
-            key = str(whom.address)
+            key = f"{whom.address}{whom.lane}"
             return key if connections.make_usable(key, whom.address, now_ms) else None
         if isinstance(whom, LeaderOf):
             broker_id = metadata.leader(whom.partition).broker_id

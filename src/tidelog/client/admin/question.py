@@ -35,6 +35,8 @@ class TheNode(NamedTuple):
     """Whoever is there: for nodes that the metadata does not name, such as fenced brokers."""
 
     address: Address
+    lane: str = ""
+    """Each lane is a connection of its own: answers come in order, so a slow one delays others."""
 
 
 Whom = AnyNode | LeaderOf | TheBroker | TheNode
