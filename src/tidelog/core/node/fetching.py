@@ -200,6 +200,9 @@ def read(
     fence = log.last_stable_offset if is_committed else log.high_watermark
     if is_follower:
         fence = log.log_end_offset
+        held = node.held_replicas
+        if held and (call.replica_id, partition.topic_partition) in held:
+            return PartitionAnswer(wanted.partition_index, 0, *fences)
     aborted = None
     try:
         found = log.read(

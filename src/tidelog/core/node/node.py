@@ -12,6 +12,7 @@ from random import Random
 
 from tidelog.core.metadata.changes import Change, ConfigChanged
 from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.node.active_controller import ActiveController
 from tidelog.core.node.alarms import Alarms
@@ -104,6 +105,8 @@ class Node:
         self.isr_changes = IsrChanges(self)
         self.directory_reports = DirectoryReports(self)
         self.read_replicas = ReadReplicas.of(self)
+        self.held_replicas: frozenset[tuple[int, TopicPartition]] = frozenset()
+        """A fault for tests: followers that get nothing of a partition that this node leads."""
         self.metadata = MetadataLog(self)
         self.quorum = MetadataQuorum(self)
         self.housekeeping = Housekeeping(self)
