@@ -11,15 +11,33 @@ import time
 from pathlib import Path
 
 from bench.brokers import KAFKA, TIDELOG
+from bench.failover import Failover
+from bench.idle import Idle
+from bench.partitions import Partitions
+from bench.pauses import Pauses
+from bench.reports import ClusterBench
+from bench.rf3 import ThreeCopies
 from bench.rows import QUIET_CORES, Figures, disturbance, limits_table, table
 from bench.run import NAMES, run, say
 from bench.scenarios import FULL, QUICK, TINY, Effort
+from bench.startup import StartUp
 from tests.kafka import KAFKA_VERSION, unavailable_reason
 
 EFFORTS = {"full": FULL, "quick": QUICK, "tiny": TINY}
+OF_THREE: dict[str, ClusterBench] = {
+    bench.name: bench
+    for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses())
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in OF_THREE:
+        return OF_THREE[given[0]].main(given[1:])
+    return measure_one_broker(given)
+
+
+def measure_one_broker(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     effort: Effort = EFFORTS[options.effort]
     brokers = [name for name in (TIDELOG, KAFKA) if name not in options.without]
@@ -43,10 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev bench",
-        description="Measures Tidelog and, where Java and Maven's artifacts can be had, "
-        f"Apache Kafka {KAFKA_VERSION} in the same run, on loopback.",
-        epilog="What each line means: docs/benchmarks.md. A full run takes about a quarter of an "
-        "hour; nothing else should be running.",
+        description="Measures one broker of Tidelog and, where Java and Maven's artifacts can be "
+        f"had, of Apache Kafka {KAFKA_VERSION} in the same run, on loopback.",
+        epilog="three brokers have benchmarks of their own, each with --help:\n"
+        + "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in OF_THREE.items())
+        + "\nWhat each line means: docs/benchmarks.md. A full run takes about a quarter of an "
+        "hour;\nnothing else should be running.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(effort="full", without=[])
     parser.add_argument(
