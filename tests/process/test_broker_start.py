@@ -130,3 +130,10 @@ def test_log_lines_have_the_form_that_was_asked_for(tmp_path: Path, form: str) -
         assert all({"time", "level", "event"} <= json.loads(line).keys() for line in lines)
     else:
         assert " WARNING ConnectionDropped connection=" in dropped
+
+
+def test_the_log_is_as_loud_as_the_setting_says(tmp_path: Path) -> None:
+    with BrokerProcess(directory=tmp_path, settings={"tidelog.log.level": "debug"}) as broker:
+        with socket.create_connection((broker.host, broker.port)):
+            wait_until(lambda: "ConnectionOpened" in broker.log_text(), "a quiet event in the log")
+        assert broker.stop() == 0

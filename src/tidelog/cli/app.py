@@ -68,7 +68,10 @@ ReadyFile = Annotated[
         help="Written when clients may come: a line host:port for each listener.",
     ),
 ]
-Level = Annotated[LogLevel, typer.Option("--log-level", help="What to write to standard error.")]
+Level = Annotated[
+    LogLevel | None,
+    typer.Option("--log-level", help="Instead of the setting tidelog.log.level (info)."),
+]
 FaultSocket = Annotated[
     Path | None,
     typer.Option(
@@ -88,7 +91,7 @@ def broker(
     config: ConfigFile = None,
     overrides: Overrides = None,
     ready_file: ReadyFile = None,
-    log_level: Level = LogLevel.INFO,
+    log_level: Level = None,
     faults: FaultSocket = None,
     stop_with_stdin: StopWithStdin = False,
 ) -> None:
@@ -131,7 +134,7 @@ def broker(
         None if config is None else str(config),
         overrides or (),
         ready_file=None if ready_file is None else str(ready_file),
-        log_level=log_level.value,
+        log_level=None if log_level is None else log_level.value,
         faults=None if faults is None else str(faults),
         stop_with_stdin=stop_with_stdin,
     )

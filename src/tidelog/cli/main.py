@@ -58,7 +58,7 @@ def run_plain_broker(options: dict[str, list[str]]) -> int:
         next(iter(options["--config"]), None),
         options["--set"],
         ready_file=next(iter(options["--ready-file"]), None),
-        log_level=next(iter(options["--log-level"]), "info"),
+        log_level=next(iter(options["--log-level"]), None),
         faults=next(iter(options["--faults"]), None),
         stop_with_stdin=bool(options[_WITHOUT_VALUE]),
     )

@@ -383,6 +383,13 @@ OWN = (
         about="How the broker writes its own log lines.",
         one_of=("text", "json"),
     ),
+    Setting(
+        name="tidelog.log.level",
+        type=_STRING,
+        default="info",
+        about="The least important lines of its own log that the broker writes.",
+        one_of=("debug", "info", "warning", "error"),
+    ),
 )
 
 ACTED_ON = (

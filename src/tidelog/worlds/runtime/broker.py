@@ -62,7 +62,7 @@ def run_broker(
     overrides: Sequence[str] = (),
     *,
     ready_file: str | None = None,
-    log_level: str = "info",
+    log_level: str | None = None,
     faults: str | None = None,
     stop_with_stdin: bool = False,
 ) -> int:
@@ -109,7 +109,7 @@ class Broker:
         sockets: list[socket.socket],
         *,
         descriptors_max: int,
-        log_level: str,
+        log_level: str | None,
         faults: str | None = None,
         stop_with_stdin: bool = False,
     ) -> None:
@@ -123,7 +123,10 @@ class Broker:
         self._stop_with_stdin = stop_with_stdin
         self._is_stopping = False
         self._signals = 0
-        self._log = LogLines(form=settings.text("tidelog.log.format"), level=log_level)
+        self._log = LogLines(
+            form=settings.text("tidelog.log.format"),
+            level=log_level or settings.text("tidelog.log.level"),
+        )
         self._clock = Clock()
         files_max = max(64, descriptors_max // 2)
         self._connections_max = max(16, descriptors_max - files_max - 64)
