@@ -16,8 +16,8 @@ from tests.tidy.reading import Source, python_files
 CLAIMING_NAME = re.compile(r"test_(?:(d\d)_([a-z]\d+[abc]?)|(x)_(\d+))(?:_|$)")
 STORIES = "src/tidelog/lab/stories/"
 BOOK = f"{STORIES}__init__.py"
-PLAYER = "tests/stories/test_lab.py"
-"""It gives each story's scenarios to pytest, and claims nothing by itself."""
+PLAYERS = ("tests/stories/test_lab.py", "tests/process/test_stories.py")
+"""They give the stories' scenarios to pytest, and claim nothing by themselves."""
 
 
 class Claim(NamedTuple):
@@ -37,7 +37,7 @@ def claims() -> list[Claim]:
     tests = [
         source
         for source in python_files("tests")
-        if not source.path.startswith("tests/tidy/") and source.path != PLAYER
+        if not source.path.startswith("tests/tidy/") and source.path not in PLAYERS
     ]
     everything = [*tests, *_opened_stories()]
     return [claim for source in everything for claim in claims_of(source)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
+from tests.process.played_stories import PLAYED
 from tests.tidy.claims import STORIES, Claim, claims
 from tests.tidy.reading import ROOT
 from tests.tidy.scenarios import REQUIRED
@@ -23,8 +24,9 @@ epochs and truncation, 3 leader failure, 4 exactly-once producers, 5 leader elec
 are notes where Kafka 4 differs from a document; the note is what is asserted. `X` goes beyond the
 documents.
 
-A *story* is a function in `src/tidelog/lab/stories` that reads as prose, and is played by
-`tests/stories/test_lab.py`. This page is generated; a test fails when it is not up to date.
+A *story* is a function in `src/tidelog/lab/stories` that reads as prose. All of them are played in
+the simulator (`tests/stories/test_lab.py`), many on real processes, too
+(`tests/process/test_stories.py`). This page is generated; a test fails when it is not up to date.
 
 | id | what | where | engine |
 |---|---|---|---|
@@ -57,15 +59,16 @@ def _row(scenario: str, group: list[Claim]) -> str:
         else f"`{claim.path.removeprefix('tests/')}`"
         for claim in group
     )
-    engines = dict.fromkeys(_engine(claim) for claim in group)
+    engines = dict.fromkeys(engine for claim in group for engine in _engines(claim))
     where = ", ".join(places)
     return f"| {scenario} | {text.replace('|', '/')} | {where} | {', '.join(engines)} |"
 
 
-def _engine(claim: Claim) -> str:
-    return next(
-        (engine for prefix, engine in ENGINES.items() if claim.path.startswith(prefix)), "unit test"
-    )
+def _engines(claim: Claim) -> list[str]:
+    found = [engine for prefix, engine in ENGINES.items() if claim.path.startswith(prefix)]
+    if claim.path.startswith(STORIES) and claim.where in PLAYED:
+        found.append("processes")
+    return found or ["unit test"]
 
 
 def _order(scenario: str) -> list[str | int]:

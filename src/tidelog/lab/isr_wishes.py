@@ -1,7 +1,7 @@
 """ISR wishes: AlterPartition as a leader would send it to the controller, right or wrong.
 
 What a leader knows and a client does not (broker epochs, the partition epoch) is taken from the
-request trace of the controller, where every broker registered and every leader asked before.
+trace of the controller, which admitted every broker and changed every partition.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from tidelog.core.wire.messages.api_56_alter_partition import (
     AlterPartitionResponse,
     BrokerState,
 )
-from tidelog.core.wire.messages.api_62_broker_registration import (
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 
 if TYPE_CHECKING:
     from tidelog.lab.looking import Looking
@@ -30,10 +26,9 @@ ALTER_PARTITION_VERSION = 3
 
 def broker_epoch(lab: Looking, controller: int, broker: int) -> int:
     """What this broker was given when it last registered."""
-    for seen in reversed(lab.requests(controller, BrokerRegistrationRequest.api_key, peer=broker)):
-        answer = seen.answer
-        if isinstance(answer, BrokerRegistrationResponse) and answer.error_code == ErrorCode.NONE:
-            return answer.broker_epoch
+    for admitted in reversed(lab.happenings(controller, "BrokerAdmitted")):
+        if admitted.fields["broker_id"] == broker:
+            return int(admitted.fields["broker_epoch"])
     raise AssertionError(f"broker {broker} never registered with {controller}")
 
 

@@ -7,11 +7,39 @@ acks=all waits for every replica that is in sync; the minimum only refuses a wri
 from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.baseline import orders
 from tidelog.lab.stories.cast import CONTROLLER, ok, same_logs
 from tidelog.lab.story import story
+
+
+@story("D3-C1", "N25")
+def acks_0_loses_without_a_word(lab: Lab) -> None:
+    """Message 1001 is under way when the leader dies; its producer was content long before."""
+    orders(lab, count=1_000)
+    producer = lab.producer("careless", acks="0")
+    lab.step("D3-C1", "N25", "the producer is content as soon as a record has left, with no offset")
+    stored = producer.send("message 1000")
+    lab.same("the outcome is ok, the offset", (stored.is_ok, stored.offset), (True, None))
+    lab.until_end(2, 1_001)
+    lab.until_quiet()
+    lab.cut("careless", 1)
+    lost = producer.send("message 1001")
+    lab.same("the next one", (lost.is_ok, lost.offset), (True, None))
+    lab.same("end(1)", lab.end(1), 1_001)
+    died_us = lab.now_us
+    lab.kill(1)
+    lab.heal("careless", 1)
+    lab.until_led(2)
+    assert producer.send("message 1002").is_ok
+    lab.until_end(2, 1_002)
+    lab.step("D3-C1", "it is lost, nobody was told, and nobody sent it again")
+    lab.same("log(2)", lab.payloads(2)[1_000:], ["message 1000", "message 1002"])
+    tries = lab.requests(2, ProduceRequest.api_key, since_us=died_us, peer="careless")
+    lab.same("requests of the producer at 2", len(tries), 1)
+    lab.same("outcomes that are not ok", [each for each in producer.sent if not each.is_ok], [])
 
 
 @story("D3-C2", "D3-S1", "D3-U1")

@@ -1,0 +1,109 @@
+"""`tidelog lab`: the stories about a cluster in trouble, listed and played in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tidelog.lab.report import Report
+    from tidelog.lab.story import Story
+
+SHOWN, NOT_SHOWN, MISUSED = 0, 1, 2
+
+app = typer.Typer(help="Play stories about a cluster in trouble.", no_args_is_help=True)
+
+
+class World(StrEnum):
+    """Where a story is played."""
+
+    SIMULATOR = "simulator"
+    PROCESSES = "processes"
+
+
+@app.command(name="list")
+def list_stories(
+    about: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Only those with this in name or ids.")
+    ] = None,
+) -> None:
+    """All stories: name, the scenarios that it shows, and its first sentence."""
+    for told in _book().values():
+        ids = ", ".join(told.ids)
+        if about is None or about.lower() in f"{told.name} {ids}".lower():
+            print(f"{told.name}\n    {ids}\n    {told.title}")
+
+
+@app.command()
+def run(
+    names: Annotated[list[str], typer.Argument(metavar="STORY...", help="Names or scenario ids.")],
+    on: Annotated[World, typer.Option("--on", help="In which world.")] = World.SIMULATOR,
+    pace: Annotated[
+        float, typer.Option("--pace", min=0.1, help="How many times as fast, on processes.")
+    ] = 3.0,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Keep the processes' data and logs in here."),
+    ] = None,
+) -> None:
+    """Play stories, and print what was seen in each step.
+
+    **One story**, in virtual time, in a moment:
+
+        tidelog lab run d3_baseline
+
+    **All that show a scenario**, on real broker processes:
+
+        tidelog lab run D3-S5 --on processes
+
+    Exit codes: 0 every story went as told, 1 one did not, 2 there is no such story.
+    """
+    code = SHOWN
+    for told in _chosen(names):
+        report = _played(told, on, pace, None if data is None else data / told.name)
+        print("\n".join(report.lines()), flush=True)
+        if report.failure is not None or report.cannot is not None:
+            code = NOT_SHOWN
+    raise typer.Exit(code)
+
+
+def _played(told: Story, on: World, pace: float, data: Path | None) -> Report:
+    from tidelog.lab.story import play
+
+    if on is World.SIMULATOR:
+        from tidelog.lab.engines.simulator import SimulatorEngine
+
+        return play(told, SimulatorEngine())
+    from tidelog.lab.engines.processes import ProcessEngine
+
+    with ProcessEngine(pace=pace, data=data) as engine:
+        return play(told, engine)
+
+
+def _chosen(names: list[str]) -> list[Story]:
+    from tidelog.lab.story import stories_of
+
+    book = _book()
+    chosen: dict[str, Story] = {}
+    for name in names:
+        found = [book[name]] if name in book else stories_of(name)
+        if not found:
+            scenarios = [scenario for told in book.values() for scenario in told.ids]
+            near = get_close_matches(name, [*book, *scenarios], n=1)
+            hint = f"; did you mean {near[0]}?" if near else ", see tidelog lab list"
+            print(f"tidelog lab: there is no story or scenario {name}{hint}", file=sys.stderr)
+            raise typer.Exit(MISUSED)
+        chosen |= {told.name: told for told in found}
+    return list(chosen.values())
+
+
+def _book() -> dict[str, Story]:
+    import tidelog.lab.stories  # noqa: F401 - opens the book
+    from tidelog.lab.story import BOOK
+
+    return BOOK

@@ -1,0 +1,295 @@
+"""Real broker processes as an engine: a local cluster, its fault gates, and a clock that hurries.
+
+The same story as in the simulator, on sockets, files and signals. What only a simulated machine can
+do (lose its power, fill its disk, set its clock, refuse connections while it lives) is not
+understood here. `close` ends everything; `with` does so by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+from tidelog.cluster.breaking import Fault
+from tidelog.cluster.cluster import Cluster
+from tidelog.cluster.layout import NodePlan
+from tidelog.core.wire.schema import Message
+from tidelog.lab.engine import PROCESSES, CannotHere, Happening, Host, Layout, RequestSeen
+from tidelog.lab.engines.broker_log import BrokerLog
+from tidelog.lab.engines.partition_files import PartitionFiles
+from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
+from tidelog.lab.engines.process_questions import ProcessPending, Questions
+from tidelog.lab.engines.request_journal import RequestJournal
+from tidelog.lab.engines.story_clock import StoryClock
+
+PACE = 3.0
+"""A session of 6 s takes 2 s, which a busy machine of two cores keeps."""
+ASK_LONGER_BY_S = 20.0
+LOOK_AGAIN_S = 0.002
+SETTINGS = {"tidelog.log.format": "json", "tidelog.log.level": "debug"}
+"""What the engine itself wants of every node."""
+
+
+Way = tuple[str, Host, Host]
+"""A kind of fault, from whom, to whom."""
+
+
+class ProcessEngine:
+    """One cluster of processes, made for one story."""
+
+    name = PROCESSES
+
+    def __init__(self, *, pace: float = PACE, data: Path | None = None) -> None:
+        """With `data` everything is kept there for those who want to look at it."""
+        self._clock = StoryClock(pace)
+        self._data = data
+        self._changed = threading.Condition()
+        self._questions = Questions(self._clock, self._on_change)
+        self._clients: list[ThreadedProducer | ThreadedConsumer] = []
+        self._faults: dict[Way, Fault] = {}
+        self._cluster: Cluster | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Clients first, so that nobody mourns the brokers."""
+        for client in self._clients:
+            client.close()
+        self._questions.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    # A cluster and its clients
+
+    def begin(self, layout: Layout) -> None:
+        cluster = self._cluster = Cluster(
+            nodes=[NodePlan(id=node.id, roles=node.roles, rack=node.rack) for node in layout.nodes],
+            settings={**self._clock.settings(layout.settings), **SETTINGS},
+            data=self._data,
+        )
+        cluster.start()
+        self._addresses = {node: _address(told.address) for node, told in cluster.nodes.items()}
+        self._files = {
+            node: PartitionFiles([told.data_path]) for node, told in cluster.nodes.items()
+        }
+        self._logs = {
+            node: BrokerLog(told.log_path, story_us=self._clock.at_us)
+            for node, told in cluster.nodes.items()
+        }
+        self._journals = {
+            node: RequestJournal(told.log_path.with_name("requests"), story_us=self._clock.at_us)
+            for node, told in cluster.nodes.items()
+        }
+        for node in layout.node_ids:
+            self._record(node)
+
+    def ask(
+        self, node: int, request: Message, version: int, *, client: str, timeout_ms: int
+    ) -> ProcessPending:
+        return self._questions.ask(
+            self._addresses[node],
+            request,
+            version,
+            client=client,
+            timeout_s=self._clock.real_s(timeout_ms) + ASK_LONGER_BY_S,
+        )
+
+    def tell(self, node: int, request: Message, version: int, *, client: str) -> None:
+        self._questions.tell(
+            self._addresses[node], request, version, client=client, timeout_s=ASK_LONGER_BY_S
+        )
+
+    def producer(self, name: str, config: Mapping[str, str]) -> ThreadedProducer:
+        made = ThreadedProducer(name, self._config(name, config), self._clock, self._on_change)
+        self._clients.append(made)
+        return made
+
+    def consumer(self, name: str, config: Mapping[str, str]) -> ThreadedConsumer:
+        made = ThreadedConsumer(name, self._config(name, config), self._clock)
+        self._clients.append(made)
+        return made
+
+    # Time
+
+    @property
+    def now_us(self) -> int:
+        return self._clock.now_us
+
+    @property
+    def pace(self) -> float:
+        return self._clock.pace
+
+    def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
+        return self._clock.stretched(at_least_ms, at_most_ms)
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def pass_ms(self, duration_ms: int) -> None:
+        time.sleep(max(self._clock.real_s(duration_ms), LOOK_AGAIN_S))
+
+    def wait(self, condition: Callable[[], bool], *, within_ms: int) -> bool:
+        """Answers wake it; everything else (a line in a log) is looked for every moment."""
+        _, at_most_ms = self._clock.stretched(0, within_ms)
+        deadline_s = time.monotonic() + self._clock.real_s(at_most_ms)
+        while not condition():
+            if time.monotonic() > deadline_s:
+                return False
+            with self._changed:
+                self._changed.wait(LOOK_AGAIN_S)
+        return True
+
+    # Processes
+
+    def kill(self, node: int) -> None:
+        self.cluster.kill(node)
+
+    def stop(self, node: int) -> None:
+        self.cluster.stop(node)
+
+    def start(self, node: int) -> None:
+        self.cluster.restart(node, wait=False)
+        self._record(node)
+
+    def pause(self, node: int) -> None:
+        self.cluster.pause(node)
+
+    def resume(self, node: int) -> None:
+        self.cluster.resume(node)
+
+    def is_running(self, node: int) -> bool:
+        return self.cluster.is_running(node)
+
+    def wipe(self, node: int) -> None:
+        self._must_be_dead(node)
+        self._files[node].wipe()
+
+    def delete_file(self, node: int, topic: str, index: int, *, suffix: str) -> None:
+        self._must_be_dead(node)
+        self._files[node].delete(topic, index, suffix=suffix)
+
+    def flip_bit(self, node: int, topic: str, index: int, *, offset: int) -> None:
+        self._files[node].flip_bit(topic, index, offset=offset)
+
+    def tear(self, node: int, topic: str, index: int, *, bytes_off: int) -> None:
+        self._must_be_dead(node)
+        self._files[node].tear(topic, index, bytes_off=bytes_off)
+
+    # The network
+
+    def cut(self, source: Host, target: Host) -> None:
+        self._disturb(
+            ("cut", source, target),
+            lambda: self.cluster.cut(_host(source), _host(target), one_way=True),
+        )
+
+    def heal(self, source: Host, target: Host) -> None:
+        self._undo(("cut", source, target))
+
+    def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None:
+        self._undo(("delay", source, target))
+        if delay_ms:
+            ms = self._clock.real_ms(delay_ms)
+            self._disturb(
+                ("delay", source, target),
+                lambda: self.cluster.delay(_host(source), _host(target), ms=ms, one_way=True),
+            )
+
+    def hold(self, source: int, target: int, purpose: str) -> None:
+        self._disturb((purpose, source, target), lambda: self.cluster.hold(source, target, purpose))
+
+    def release(self, source: int, target: int, purpose: str) -> None:
+        self._undo((purpose, source, target))
+
+    # Evidence
+
+    def log_files(self, node: int, topic: str, index: int) -> dict[str, bytes]:
+        return self._files[node].read(topic, index)
+
+    def requests(
+        self, node: int, api_key: int, *, since_us: int, peer: Host | None
+    ) -> list[RequestSeen]:
+        return self._journals[node].of(api_key, since_us=since_us, peer=peer)
+
+    def happenings(self, node: int, kind: str) -> list[Happening]:
+        return self._logs[node].of(kind)
+
+    # What only a simulated machine can do
+
+    def lose_power(self, nodes: Sequence[int], *, keeps: str) -> NoReturn:
+        raise CannotHere("lose_power")
+
+    def fill_disk(self, node: int, *, bytes_left: int) -> NoReturn:
+        raise CannotHere("fill_disk")
+
+    def free_disk(self, node: int) -> NoReturn:
+        raise CannotHere("free_disk")
+
+    def move_clock(self, node: int, *, by_ms: int) -> NoReturn:
+        raise CannotHere("move_clock")
+
+    def refuse_connections(self, node: int) -> NoReturn:
+        raise CannotHere("refuse_connections")
+
+    def accept_connections(self, node: int) -> NoReturn:
+        raise CannotHere("accept_connections")
+
+    def reset_connections(self, node: int) -> NoReturn:
+        raise CannotHere("reset_connections")
+
+    # Inside
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self._cluster is not None, "the story has not begun"
+        return self._cluster
+
+    def _config(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        return {
+            "bootstrap.servers": self.cluster.bootstrap_servers,
+            "client.id": name,
+            **self._clock.settings(config),
+        }
+
+    def _on_change(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _disturb(self, way: Way, begin: Callable[[], Fault]) -> None:
+        if way not in self._faults:
+            self._faults[way] = begin()
+
+    def _undo(self, way: Way) -> None:
+        fault = self._faults.pop(way, None)
+        if fault is not None:
+            fault.undo()
+
+    def _record(self, node: int) -> None:
+        """What the node is asked is written down from now on."""
+        path = str(self._journals[node].path)
+        self.cluster.gates.command(node, {"do": "record", "path": path})
+
+    def _must_be_dead(self, node: int) -> None:
+        assert not self.is_running(node), f"node {node} runs"
+
+
+def _host(host: Host) -> Host:
+    return host if isinstance(host, int) else f"client:{host}"
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
