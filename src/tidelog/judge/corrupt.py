@@ -7,7 +7,7 @@ from tidelog.judge.history import Anomaly, History, Read
 
 
 def corrupt(history: History, excuses: Excuses) -> list[Anomaly]:
-    """Replicas refuse damaged batches of each other, so none ever reaches a reader (X-33)."""
+    """Only from the replica whose medium decayed, while it did: the others refuse it (X-33)."""
     return [
         Anomaly(
             check="corrupt",
@@ -16,5 +16,12 @@ def corrupt(history: History, excuses: Excuses) -> list[Anomaly]:
             evidence=f"{operation.reader}: bad checksum at offset {operation.corrupt_offset}",
         )
         for operation in history
-        if isinstance(operation, Read) and operation.corrupt_offset is not None
+        if isinstance(operation, Read)
+        and operation.corrupt_offset is not None
+        and not excuses.was_damaged(
+            operation.partition,
+            operation.corrupt_offset,
+            since_us=operation.invoked_us,
+            until_us=operation.at_us,
+        )
     ]

@@ -12,8 +12,9 @@ A record that only a leader vouched for (acks=1, not yet given to any reader) ma
 whose winner does not hold it, also when the old leader answered after it, unaware. Whoever retries
 without idempotence may repeat and reorder. An idempotent producer may repeat a batch under a new
 producer epoch of its own after a replica restarted from a snapshot: as in Kafka, that remembers
-only the newest batch of each producer, and refuses an older one that is sent again. A write of
-unknown fate needs no excuse: it may be there once or not at all.
+only the newest batch of each producer, and refuses an older one that is sent again. A batch that
+decayed under one replica may reach readers, who see it by its checksum. A write of unknown fate
+needs no excuse: it may be there once or not at all.
 """
 
 from __future__ import annotations
@@ -77,7 +78,19 @@ class BatchesForgotten:
     broker_id: int
 
 
-Excuse = Elected | TailLost | Retries | BatchesForgotten
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDamaged:
+    """The medium under one replica changed a batch; whoever was given it there could see that."""
+
+    at_us: int
+    partition: str
+    start_offset: int
+    end_offset: int
+    until_us: int | None = None
+    """When it was repaired; None: not yet."""
+
+
+Excuse = Elected | TailLost | Retries | BatchesForgotten | BatchDamaged
 
 
 class Excuses:
@@ -88,6 +101,7 @@ class Excuses:
         self._tails: dict[str, list[TailLost]] = defaultdict(list)
         self._retrying: set[str] = set()
         self._forgetful: set[str] = set()
+        self._damages: dict[str, list[BatchDamaged]] = defaultdict(list)
         for excuse in given:
             if isinstance(excuse, Elected):
                 self._elections[excuse.partition].append(excuse)
@@ -95,6 +109,8 @@ class Excuses:
                 self._tails[excuse.partition].append(excuse)
             elif isinstance(excuse, BatchesForgotten):
                 self._forgetful.add(excuse.partition)
+            elif isinstance(excuse, BatchDamaged):
+                self._damages[excuse.partition].append(excuse)
             else:
                 self._retrying.add(excuse.writer)
 
@@ -122,6 +138,15 @@ class Excuses:
         return any(
             elected.leader_epoch > leader_epoch and elected.at_us <= by_us
             for elected in self._elections.get(partition, ())
+        )
+
+    def was_damaged(self, partition: str, offset: int, *, since_us: int, until_us: int) -> bool:
+        """Whether a replica had bad bytes at this offset at any time between these."""
+        return any(
+            damage.start_offset <= offset < damage.end_offset
+            and damage.at_us <= until_us
+            and (damage.until_us is None or damage.until_us >= since_us)
+            for damage in self._damages.get(partition, ())
         )
 
     def retries(self, writer: str) -> bool:

@@ -12,6 +12,7 @@ from tests.unit.judge.words import (
     UNCLEAN,
     UNKNOWN,
     P,
+    damaged,
     elected,
     end,
     final,
@@ -170,6 +171,9 @@ CONDEMNED: list[Case] = [
     ], [elected(3, UNCLEAN, kept=2)]),
     ("phantom", "refused, yet there", [wrote(1, "a", outcome=REFUSED), final(9, "a")], []),
     ("corrupt", "a wrong checksum", [read(3, 0, "", corrupt=0)], []),
+    ("corrupt", "another batch was damaged", [read(3, 0, "", corrupt=0)], [damaged(1, 1, 3)]),
+    ("corrupt", "it was damaged later", [read(3, 0, "", corrupt=0)], [damaged(4, 0, 3)]),
+    ("corrupt", "it was repaired before", [read(3, 0, "", corrupt=0)], [damaged(0, 0, 3, until=1)]),
     ("beheaded", "the log starts later by itself", [
         wrote(1, "ab", 0), final(9, "b", log_start=1),
     ], []),
@@ -249,6 +253,8 @@ FORGIVEN: list[Case] = [
     ("misplaced", "the answer names the place", [wrote(1, "a", 0), final(9, "a")], []),
     ("phantom", "an unknown write appears", [wrote(1, "a", outcome=UNKNOWN), final(9, "a")], []),
     ("corrupt", "a right checksum", [wrote(1, "a", 0), read(3, 0, "a")], []),
+    ("corrupt", "a damaged batch", [read(3, 0, "", corrupt=1)], [damaged(1, 0, 3)]),
+    ("corrupt", "repaired on its way", [read(3, 0, "", corrupt=1)], [damaged(1, 0, 3, until=2)]),
     ("beheaded", "somebody deleted", [
         wrote(1, "ab", 0), deleted(2, 1), final(9, "b", log_start=1),
     ], []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.judge.excuses import Elected, Election, TailLost
+from tidelog.judge.excuses import BatchDamaged, Elected, Election, TailLost
 from tidelog.judge.history import Acks, EndAsked, FinalLog, Moved, Outcome, Read, Seen, Wrote
 
 P = "orders-0"
@@ -126,4 +126,12 @@ def lost_tail(at: int, *, broker: int, floor: int, until: int | None = None) -> 
         floor_offset=floor,
         because="power loss",
         until_us=until,
+    )
+
+
+def damaged(
+    at: int, start_offset: int, end_offset: int, *, until: int | None = None
+) -> BatchDamaged:
+    return BatchDamaged(
+        at_us=at, partition=P, start_offset=start_offset, end_offset=end_offset, until_us=until
     )

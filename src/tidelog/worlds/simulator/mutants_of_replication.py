@@ -21,6 +21,7 @@ from tidelog.core.replication.follower import EpochEnd, EpochKeeper
 from tidelog.core.replication.in_sync import InSync, Proposal
 from tidelog.core.replication.leader import Leadership
 from tidelog.core.replication.partition import Partition
+from tidelog.core.storage import appending
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.shrinking import Shrinking
 from tidelog.judge.cluster import (
@@ -34,6 +35,7 @@ from tidelog.judge.cluster import (
     quorum,
 )
 from tidelog.worlds.simulator.mutant import Mutant, Patch
+from tidelog.worlds.simulator.profiles.replication_end import SPREAD
 
 UNKNOWN_EPOCH = -1
 
@@ -154,6 +156,10 @@ def keep_producers(self: Log, end_offset: int, wall_ms: int | None) -> None:
     self.producers = kept
 
 
+def any_checksum(*_: object) -> bool:
+    return True
+
+
 def always_clean(known: object, newcomer: object) -> bool:
     return True
 
@@ -254,5 +260,12 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         caught_by=[completeness.CANDIDATE, completeness.LEADER],
         within=20,
         patches=[Patch(admission, "_stopped_cleanly", always_clean)],
+    ),
+    _mutant(
+        "copy-unchecked",
+        "a follower copies a batch whose bytes have decayed on its leader's disk",
+        caught_by=[SPREAD, "corrupt"],
+        within=60,
+        patches=[Patch(appending, "crc_is_valid", any_checksum)],
     ),
 )

@@ -67,6 +67,8 @@ class Observation:
         self.court = Court(now_us=lambda: cluster.world.now_us)
         self.metadata = ObservedMetadata(self.court, cluster.texts(cluster.node_ids[0]))
         self.full_checks = 0
+        self.damaged: dict[tuple[str, int], int] = {}
+        """By partition and node: the first offset whose bytes its disk has spoilt."""
         self._views: dict[int, NodeView] = {}
         self._floors: dict[int, dict[str, int]] = {}
         self._durable: dict[int, int] = {}
@@ -128,7 +130,14 @@ class Observation:
         dropped_pages = self.cluster.processes[node_id].platter.dropped_pages
         has_lost = how == "power lost" or dropped_pages > self._dropped_pages[node_id]
         self._dropped_pages[node_id] = dropped_pages
-        self.court.on_down(node_id, floors=floors if has_lost else None, because=how)
+        # A recovery may find the spoilt bytes, and cut the log there.
+        spoilt = {
+            name: min(offset, floors.get(name, offset))
+            for (name, damaged_id), offset in self.damaged.items()
+            if damaged_id == node_id and how != "stopped"
+        }
+        floors.update(spoilt)
+        self.court.on_down(node_id, floors=floors if has_lost else spoilt, because=how)
 
     # Looking at a node.
 

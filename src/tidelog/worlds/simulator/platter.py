@@ -80,6 +80,23 @@ class FileNode:
         self.data = data
         self.clean_bytes = 0
 
+    def flip(self, position: int, mask: int) -> None:
+        """The medium decays: cache and platter agree on the wrong byte."""
+        self.data[position] ^= mask
+        if position < len(self.durable):
+            self.durable[position] ^= mask
+
+    def replace(self, position: int, wrong: bytes, right: bytes) -> None:
+        """A repair: wherever these bytes stand, or are about to stand, put others."""
+        end = position + len(wrong)
+        for content in (self.data, self.durable):
+            if content[position:end] == wrong:
+                content[position:end] = right
+        for sync in self._syncs:
+            content_then = sync.content
+            if content_then is not None and content_then[position:end] == wrong:
+                sync.content = content_then[:position] + right + content_then[end:]
+
     def settle(self, data: bytearray) -> None:
         """After a power loss: this is all there is, cached and durable, and no sync goes on."""
         self.data = data
@@ -153,12 +170,10 @@ class Platter:
         self._broken = None
 
     def flip_bit(self, path: str, *, position: int, bit: int) -> None:
-        """The medium decays: cache and platter agree on the wrong byte."""
+        """The medium decays."""
         node = self.find(path)
         assert isinstance(node, FileNode), path
-        node.data[position] ^= 1 << bit
-        if position < len(node.durable):
-            node.durable[position] ^= 1 << bit
+        node.flip(position, 1 << bit)
 
     # What the disk port is made of.
 

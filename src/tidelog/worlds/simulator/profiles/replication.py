@@ -132,6 +132,7 @@ class ReplicationRun:
             self.admin.list_topics(broker)
         self._until(lambda: self.admin.in_flight == 0, READY_MS)
         scene.observation.check_all()
+        self.ending.look_for_damage()
         self.ending.write_down_logs()
 
     def _until(self, condition: Callable[[], bool], within_ms: int) -> None:
@@ -150,7 +151,10 @@ class ReplicationRun:
         found = [
             *scene.anomalies,
             *scene.court.anomalies,
-            *judge(scene.history, [*scene.court.excuses(), *self._retries()]),
+            *judge(
+                scene.history,
+                [*scene.court.excuses(), *self._retries(), *self.faults.damages.excuses()],
+            ),
         ]
         cpu_seconds = time.process_time() - started_s
         anomalies = tuple(sorted(found, key=lambda anomaly: anomaly.at_us))

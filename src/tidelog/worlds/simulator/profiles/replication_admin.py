@@ -22,6 +22,7 @@ from tidelog.worlds.simulator.requests import TopicName
 from tidelog.worlds.simulator.steps import Step
 
 CREATE_VERSION = 7
+HALF_CHANCE = 0.6
 UNCERTAIN = frozenset(
     {
         ErrorCode.REQUEST_TIMED_OUT,
@@ -165,12 +166,13 @@ class Administrator(Asker):
         self.ask(request, 2, lambda answer: self._did(step, _told(answer)))
 
     def _delete_records(self, step: Step) -> None:
-        """Half of what is committed goes from the head of a partition."""
+        """Half of what is committed goes from the head of a partition, or all of it."""
         name, _, index = step.who[0].rpartition("-")
         partition = self.scene.court.picture.partitions.get(step.who[0])
         if partition is None or partition.leader is None:
             return
-        offset = self.scene.court.picture.committed_log(step.who[0]).end_offset // 2
+        end_offset = self.scene.court.picture.committed_log(step.who[0]).end_offset
+        offset = end_offset // 2 if self.random.random() < HALF_CHANCE else end_offset
         self.scene.record(
             HeadDeleted(at_us=self.scene.world.now_us, partition=step.who[0], below_offset=offset),
             count=0,

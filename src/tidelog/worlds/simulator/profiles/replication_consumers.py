@@ -26,6 +26,7 @@ from tidelog.worlds.simulator.profiles.replication_writers import IMPATIENT
 FETCH_MS_MAX = 800
 """No answer that came now was asked for longer ago: request.timeout.ms and a little."""
 SEEK_CHANCE = 0.03
+FROM_THE_START_CHANCE = 0.3
 
 
 class ConsumerReader:
@@ -91,7 +92,9 @@ class ConsumerReader:
             place = self.random.choice(self.scene.places)
             position = self.consumer.position(place)
             if position:
-                self._move(place, self.random.randint(0, position), "sought")
+                is_all = self.random.random() < FROM_THE_START_CHANCE
+                offset = 0 if is_all else self.random.randint(0, position)
+                self._move(place, offset, "sought")
 
     def _move(
         self, place: TopicPartition, offset: int, because: str, leader_epoch: int | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tidelog.core.node.node import Node
 from tidelog.core.storage.log import Log
+from tidelog.core.wire.record_batch import batches, crc_is_valid
 from tidelog.judge.cluster.facts import METADATA
 from tidelog.judge.cluster.mirror import Mirror
 from tidelog.judge.history import FinalLog, Seen
@@ -15,6 +16,8 @@ from tidelog.worlds.simulator.profiles.replication_consumers import ConsumerRead
 from tidelog.worlds.simulator.profiles.replication_readers import Reader
 from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 from tidelog.worlds.simulator.profiles.replication_writers import Writer
+
+SPREAD = "damage stays where it is"
 
 
 class Ending:
@@ -35,6 +38,19 @@ class Ending:
 
     def missing(self) -> str:
         return "; ".join(self._missing()) or "nothing"
+
+    def look_for_damage(self) -> None:
+        """What a medium did to one replica was put right; nobody may have copied it (X-33)."""
+        for node_id, node in self._scene.cluster.running.items():
+            for partition in node.partitions:
+                data = LogWatch(partition.log).new_bytes()
+                for position, header in batches(data):
+                    if not crc_is_valid(data, position, header):
+                        self._scene.complain(
+                            SPREAD,
+                            str(partition.topic_partition),
+                            f"node {node_id} has a bad checksum at offset {header.base_offset}",
+                        )
 
     def write_down_logs(self) -> None:
         """The whole log of every partition, as its leader has it."""

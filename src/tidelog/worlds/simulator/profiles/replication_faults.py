@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from tidelog.worlds.simulator.cluster import host_of
 from tidelog.worlds.simulator.network import Conditions
+from tidelog.worlds.simulator.profiles.replication_damage import Damages
 from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 from tidelog.worlds.simulator.steps import Step
 
 BAD = Conditions(chop_chance=0.5, stall_chance=0.02, break_chance=0.005, resend_us=50_000)
 SLOW_US = (5_000, 80_000)
 WATCH_MS = 25
+LAG_MS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Faults:
         self.cluster = scene.cluster
         self.network = scene.network
         self.random = scene.world.random_for("faults")
+        self.damages = Damages(scene, self.random)
         self._start_us: dict[int, int] = {}
         """When the operator may start a node that is down."""
         self._verbs: dict[str, Callable[[Step], str | None]] = {
@@ -42,6 +45,7 @@ class Faults:
             "fill disk": self._on_host(self._fill_disk),
             "fail disk": self._on_host(self._fail_disk),
             "fail sync": self._on_host(self._fail_sync),
+            "flip bit": self._flip_bit,
             "jump clock": self._on_host(self._jump_clock),
             "wipe": self._on_host(self._wipe),
             "kill leader": self._on_leader(self._kill),
@@ -86,6 +90,7 @@ class Faults:
         """From now on all is well, and everybody runs."""
         self.network.conditions = Conditions()
         self.network.heal_all()
+        self.damages.repair_all()
         for node_id, process in self.cluster.processes.items():
             process.platter.heal()
             process.wake()
@@ -142,6 +147,28 @@ class Faults:
 
     def _fail_sync(self, node_id: int, for_ms: int) -> None:
         self.cluster.process(node_id).platter.fail_next_sync()
+
+    def _flip_bit(self, step: Step) -> str | None:
+        """Often while a follower lags a little: then it asks for what has decayed."""
+        known = self.scene.court.picture.partitions.get(step.who[0])
+        if known is None or known.leader is None or self.random.random() < 0.3:
+            return self._flip(step)
+        followers = [each for each in known.replicas if each != known.leader]
+        if not followers:
+            return self._flip(step)
+        way = (host_of(known.leader), host_of(self.random.choice(followers)), "replica")
+        self.network.hold(*way)
+        self._after(LAG_MS, lambda: self._flip(step))
+        self._after(LAG_MS, lambda: self.network.release(*way))
+        return host_of(known.leader)
+
+    def _flip(self, step: Step) -> str | None:
+        partition = step.who[0]
+        node_id = self.damages.flip(partition)
+        if node_id is None:
+            return None
+        self._after(step.for_ms, lambda: self.damages.repair(partition, node_id))
+        return host_of(node_id)
 
     def _jump_clock(self, node_id: int, for_ms: int) -> None:
         self.cluster.process(node_id).clock_offset_ms += self.random.choice((-3_000, 4_000))

@@ -163,18 +163,21 @@ def _settings(random: Random) -> dict[str, str]:
 def _topics(random: Random, brokers: int) -> tuple[TopicPlan, ...]:
     """One with the safest settings that the cluster can have, one by chance."""
     factor = min(3, brokers)
+    safest = {"min.insync.replicas": str(min(2, factor))}
+    if random.random() < 0.3:
+        safest["internal.segment.bytes"] = "4000"
     made = [
         TopicPlan(
             name="safe",
             partitions=random.choice((1, 3, 4)),
             replication_factor=factor,
-            configs={"min.insync.replicas": str(min(2, factor))},
+            configs=safest,
         )
     ]
     configs = {"min.insync.replicas": random.choice(("1", "1", "2"))}
     if random.random() < 0.3:
         configs["unclean.leader.election.enable"] = "true"
-    if random.random() < 0.3:
+    if random.random() < 0.5:
         configs["internal.segment.bytes"] = "4000"
     if random.random() < 0.2:
         configs["max.message.bytes"] = "700"
@@ -222,7 +225,7 @@ def _readers(random: Random, nodes: Sequence[NodeLayout]) -> tuple[ReaderPlan, .
         ReaderPlan(
             name="reader-1",
             is_plain=False,
-            is_restless=random.random() < 0.3,
+            is_restless=random.random() < 0.5,
             rack=random.choice(racks) if racks else None,
             resets=random.random() < 0.5,
         ),
@@ -262,6 +265,8 @@ class Steps:
             return Step(at_ms, verb, (self._host(),), long_ms if verb != "kill" else brief_ms)
         if verb == "crash while joining":
             return Step(at_ms, verb, (self._partition(),), random.choice((200, 400, 800)))
+        if verb == "flip bit":
+            return Step(at_ms, verb, (self._partition(),), 2 * long_ms)
         if verb in ("kill leader", "stop leader", "pause leader", "lose power of leader"):
             return Step(at_ms, verb, (self._partition(),), long_ms)
         if verb == "kill controller":
@@ -338,6 +343,7 @@ VERBS: tuple[tuple[str, int], ...] = (
     ("fill disk", 1),
     ("fail disk", 1),
     ("fail sync", 1),
+    ("flip bit", 2),
     ("kill all", 1),
     ("lose all power", 1),
     ("worsen network", 2),
@@ -350,7 +356,7 @@ VERBS: tuple[tuple[str, int], ...] = (
     ("add partition", 1),
     ("create topic", 2),
     ("delete topic", 2),
-    ("delete records", 2),
+    ("delete records", 3),
     ("unregister", 1),
 )
 """What can happen, and how often compared with the rest."""

@@ -158,3 +158,5 @@ class Reader(Knower):
             )
             if records:
                 self.positions[place] = records[-1].offset + 1
+            elif corrupt_offset is not None:
+                self._move(place, max(offset, corrupt_offset) + 1, "corrupt")

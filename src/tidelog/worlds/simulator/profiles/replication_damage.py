@@ -1,0 +1,112 @@
+"""Decay of a medium under one replica: a bit of a batch flips, and is put right again later.
+
+Only bytes behind a batch's header: the checksum condemns them, and whoever copies or reads them
+must notice (X-33). The replica itself does not: until somebody repairs the file, it serves what it
+has. A recovery that reads so far back cuts the log there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from tidelog.core.storage.log import Log
+from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, batches
+from tidelog.judge.excuses import BatchDamaged
+from tidelog.worlds.simulator.disk import SimFile
+from tidelog.worlds.simulator.platter import FileNode
+from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+
+OF_LEADER_CHANCE = 0.6
+NEWEST = 6
+"""Half of the time one of the newest batches decays: somebody may be about to ask for it."""
+
+
+@dataclass(slots=True)
+class Damage:
+    """One spoilt batch, as it was and as it is."""
+
+    excuse: BatchDamaged
+    file: FileNode
+    position: int
+    right: bytes
+    wrong: bytes
+
+
+class Damages:
+    """All of a run. Invariant: at most one is not repaired yet for each replica."""
+
+    def __init__(self, scene: ReplicationScene, random: Random) -> None:
+        self._scene = scene
+        self._random = random
+        self._open: dict[tuple[str, int], Damage] = {}
+        self._repaired: list[BatchDamaged] = []
+
+    def flip(self, partition: str) -> int | None:
+        """Flip a bit on one replica that has anything; None: there is none."""
+        topic, _, index = partition.rpartition("-")
+        found = {}
+        for node_id, node in self._scene.cluster.running.items():
+            hosted = node.partition(topic, int(index))
+            if hosted is not None and (partition, node_id) not in self._open:
+                standing = _batches(hosted.log)
+                if standing:
+                    found[node_id] = standing
+        if not found:
+            return None
+        node_id = self._random.choice(sorted(found))
+        leader = self._scene.leader_of(partition)
+        if leader in found and self._random.random() < OF_LEADER_CHANCE:
+            node_id = leader
+        standing = found[node_id]
+        some = standing[-NEWEST:] if self._random.random() < 0.5 else standing
+        self._flip(partition, node_id, *self._random.choice(some))
+        return node_id
+
+    def repair(self, partition: str, node_id: int) -> None:
+        """Wherever the batch still stands as it was damaged."""
+        damage = self._open.pop((partition, node_id), None)
+        if damage is not None:
+            damage.file.replace(damage.position, damage.wrong, damage.right)
+            now_us = self._scene.world.now_us
+            self._repaired.append(replace(damage.excuse, until_us=now_us))
+            del self._scene.observation.damaged[(partition, node_id)]
+
+    def repair_all(self) -> None:
+        for partition, node_id in list(self._open):
+            self.repair(partition, node_id)
+
+    def excuses(self) -> list[BatchDamaged]:
+        return [*self._repaired, *(damage.excuse for damage in self._open.values())]
+
+    def _flip(
+        self, partition: str, node_id: int, file: FileNode, position: int, header: BatchHeader
+    ) -> None:
+        end = position + header.size_bytes
+        right = bytes(file.data[position:end])
+        file.flip(
+            self._random.randrange(position + HEADER_BYTES, end), 1 << self._random.randrange(8)
+        )
+        self._open[(partition, node_id)] = Damage(
+            excuse=BatchDamaged(
+                at_us=self._scene.world.now_us,
+                partition=partition,
+                start_offset=header.base_offset,
+                end_offset=header.end_offset,
+            ),
+            file=file,
+            position=position,
+            right=right,
+            wrong=bytes(file.data[position:end]),
+        )
+        self._scene.observation.damaged[(partition, node_id)] = header.base_offset
+
+
+def _batches(log: Log) -> list[tuple[FileNode, int, BatchHeader]]:
+    """Everything in the log, with the place where it stands."""
+    found = []
+    for segment in log.files.segments if log.failed is None else ():
+        assert isinstance(segment.file, SimFile)
+        file = segment.file.node
+        found += [(file, position, header) for position, header in batches(bytes(file.data))]
+    return found
