@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,6 +41,7 @@ class BrokerProcess:
         directory: Path,
         settings: Mapping[str, Setting] | None = None,
         port: int | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.host = HOST
         self.port = free_port() if port is None else port
@@ -52,6 +53,7 @@ class BrokerProcess:
             "log.dirs": str(self.log_directory),
             **(settings or {}),
         }
+        self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._log_file = directory / "broker.log"
 
@@ -96,6 +98,7 @@ class BrokerProcess:
         lines = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in self.settings.items()]
         config.write_text("\n".join(lines) + "\n")
         command = [sys.executable, "-m", "tidelog.cli.main", "broker", "--config", str(config)]
+        command += self._arguments
         with self._log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory

@@ -49,11 +49,13 @@ class ClusterProcesses:
         roles: Sequence[str] = (BOTH_ROLES, BOTH_ROLES, BOTH_ROLES),
         settings: Mapping[str, Setting] | None = None,
         settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self._directory = directory
         self._roles = dict(enumerate(roles, start=1))
         self._settings = dict(settings or {})
         self._settings_of = dict(settings_of or {})
+        self._arguments = arguments
         self.nodes: dict[int, BrokerProcess] = {}
 
     def __enter__(self) -> Self:
@@ -173,6 +175,7 @@ class ClusterProcesses:
         self.nodes = {
             node_id: BrokerProcess(
                 directory=self._directory / f"node-{node_id}",
+                arguments=self._arguments,
                 port=ports[node_id],
                 settings={
                     "node.id": node_id,
