@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tidelog import __version__
-from tidelog.cli import consume, elect, produce, quorum, topic
+from tidelog.cli import consume, down, elect, fault, lab, produce, quorum, status, topic, up
 
 app = typer.Typer(
     name="tidelog",
@@ -19,11 +19,16 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.command()(up.up)
+app.command()(status.status)
+app.command()(down.down)
+app.add_typer(fault.app)
 app.add_typer(topic.app)
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(elect.elect)
 app.add_typer(quorum.app)
+app.add_typer(lab.app)
 
 
 class LogLevel(StrEnum):

@@ -1,8 +1,8 @@
 """`tidelog`: the command line. A broker starts from here without loading what only people need.
 
 Typer and rich cost a fifth of a second, which is longer than the rest of a broker's start; so a
-plain `tidelog broker ...` is understood here, and everything else (help, mistakes, other commands)
-goes to the full application in app.py.
+plain `tidelog broker ...` or `tidelog up ...` is understood here, and everything else (help,
+mistakes, other commands) goes to the full application in app.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ def main() -> None:
         options = plain_broker_options(arguments[1:])
         if options is not None:
             sys.exit(run_plain_broker(options))
+    if arguments[:1] == ["up"]:
+        run_plain_up(arguments[1:])
     from tidelog.cli.app import app
 
     app(prog_name="tidelog")
@@ -62,6 +64,17 @@ def run_plain_broker(options: dict[str, list[str]]) -> int:
         faults=next(iter(options["--faults"]), None),
         stop_with_stdin=bool(options[_WITHOUT_VALUE]),
     )
+
+
+def run_plain_up(arguments: Sequence[str]) -> None:
+    """Start a cluster if there is nothing to explain."""
+    from tidelog.cli.up_options import plain_up_options
+
+    options = plain_up_options(arguments)
+    if options is not None:
+        from tidelog.cli.up_run import run_up
+
+        sys.exit(run_up(options))
 
 
 if __name__ == "__main__":

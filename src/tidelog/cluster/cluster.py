@@ -17,10 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tidelog.cluster import processes
 from tidelog.cluster.breaking import START_WITHIN_S, Breaking
 from tidelog.cluster.directory import Directory
 from tidelog.cluster.errors import ClusterError
-from tidelog.cluster.launching import Launcher
+from tidelog.cluster.launching import STOP_WITHIN_S, Launcher
 from tidelog.cluster.layout import ClusterPlan, NodePlan, Setting
 from tidelog.cluster.members import ids
 from tidelog.cluster.planning import Wish
@@ -74,6 +75,7 @@ class Cluster(Breaking):
         self._keeps = keep or data is not None
         self._given_data = None if data is None else Path(data)
         self._made_data: Path | None = None
+        self._is_new = False
 
     @classmethod
     def attach(cls, data: str | Path) -> Cluster:
@@ -105,33 +107,44 @@ class Cluster(Breaking):
     def launch(self, *, kind: str | None) -> None:
         """Start the processes only; without a kind of launcher they outlive this process."""
         directory = Directory(self._make_data())
-        launcher: Launcher | None = None
-        is_new = False
         try:
             directory.make()
             launcher = Launcher(directory, _NOBODY)
             launcher.claim()
-            is_new = not directory.has_plan
-            launcher.plan = self._wish.settle(None if is_new else directory.read_plan())
+        except BaseException:
+            self._remove_data()
+            raise
+        try:
+            self._is_new = not directory.has_plan
+            launcher.plan = self._wish.settle(None if self._is_new else directory.read_plan())
             _refuse_running(launcher)
+        except BaseException:
+            launcher.let_go()
+            self._remove_data()
+            raise
+        self._launcher = launcher
+        try:
             directory.write_plan(launcher.plan)
-            self._launcher = launcher
             self.book.clear()
             self.gates.forget(self.node_ids)
             if kind is not None:
                 launcher.hold_lifeline(kind)
             launcher.start(launcher.plan.by_id)
         except BaseException:
-            if launcher is not None:
-                self._fail(launcher, is_new=is_new)
-            self._remove_data()
+            self.give_up()
             raise
-        self._is_new = is_new
 
     def give_up(self) -> None:
-        """After a start that did not succeed: nothing is left running."""
+        """After a start that did not succeed: nothing is left running.
+
+        Of a cluster that never was nothing stays but its logs, so that another may be planned.
+        """
         self._close_observer()
-        self._fail(self.launcher, is_new=self._is_new)
+        self.launcher.kill(self.node_ids)
+        if self._is_new:
+            self.launcher.forget_plan()
+        self.launcher.let_go()
+        self._launcher = None
         self._remove_data()
 
     def close(self) -> None:
@@ -152,6 +165,19 @@ class Cluster(Breaking):
             self._launcher = None
             self._remove_data()
 
+    def shut_down(self, *, kills: bool = False) -> None:
+        """End all of it, whoever started it; its data stays. A `tidelog up` ends as well."""
+        launcher = self.launcher
+        if kills:
+            launcher.kill(self.node_ids)
+        holder = launcher.launcher
+        if holder is not None and launcher.launcher_kind == UP:
+            holder.signal(processes.TERMINATE)
+            holder.ended_within(STOP_WITHIN_S)
+        launcher.stop(self.node_ids)
+        self.book.clear()
+        launcher.clean_up()
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -167,14 +193,6 @@ class Cluster(Breaking):
         self.close()
 
     # Inside.
-
-    def _fail(self, launcher: Launcher, *, is_new: bool) -> None:
-        """End what was started; of a cluster that never was nothing stays but its logs."""
-        launcher.kill(launcher.plan.by_id)
-        if is_new:
-            launcher.forget_plan()
-        launcher.let_go()
-        self._launcher = None
 
     def _close_observer(self) -> None:
         if self._observer is not None:

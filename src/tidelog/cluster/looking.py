@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from tidelog.cluster.errors import ClusterError
@@ -72,7 +72,12 @@ class Looking(Members):
 
     # Waiting.
 
-    def wait_ready(self, *, timeout_s: float = WAIT_WITHIN_S) -> None:
+    def wait_ready(
+        self,
+        *,
+        timeout_s: float = WAIT_WITHIN_S,
+        on_step: Callable[[str], None] | None = None,
+    ) -> None:
         """Until every node runs, and every broker says that all brokers are unfenced."""
         from tidelog.cluster.observing import unfenced  # while the brokers load what they need
 
@@ -85,6 +90,9 @@ class Looking(Members):
             told = self.observer.clusters(brokers, timeout_s=_ROUND_S)
             known.clear()
             known.update((node_id, unfenced(each)) for node_id, each in told.items())
+            if on_step is not None:
+                for node_id in sorted(known):
+                    on_step(f"broker {node_id} knows of {ids(known[node_id])}")
             return all(known.get(each) == brokers for each in brokers)
 
         def why_not() -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tidelog.cluster import processes
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitedInVain
 from tidelog.cluster.launching import Launcher
 from tidelog.cluster.processes import Process
@@ -79,6 +80,10 @@ class Members:
             lines = self.launcher.directory.last_log_lines(each, count)
             told += [f"node {each} said:", *(line[:_LOG_COLUMNS_NOTED] for line in lines)]
         return "\n".join(told)
+
+    def reap(self) -> None:
+        """Take note of nodes that have ended; for whoever watches for long."""
+        processes.reap()
 
     def wait_until(
         self,

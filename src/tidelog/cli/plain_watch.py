@@ -1,0 +1,22 @@
+"""Watching a cluster where there is no terminal: a line for each thing that changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tidelog.cli.cluster_tables import changes
+from tidelog.cluster.cluster import Cluster
+
+
+def watch_plainly(cluster: Cluster, *, every_s: float) -> None:
+    """Until an interrupt."""
+    pause = threading.Event()
+    before = cluster.status()
+    while True:
+        pause.wait(every_s)
+        cluster.reap()
+        after = cluster.status()
+        for line in changes(before, after):
+            print(f"{time.strftime('%H:%M:%S')}  {line}", flush=True)
+        before = after

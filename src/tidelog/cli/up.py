@@ -1,0 +1,104 @@
+"""`tidelog up`: the words that people read; what it does is in up_run.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidelog.cli.cluster_ending import DATA_VARIABLE, DEFAULT_DATA
+from tidelog.cli.up_options import UpOptions, read_racks
+
+Data = Annotated[
+    Path,
+    typer.Option(
+        "--data", metavar="DIR", envvar=DATA_VARIABLE, help="The cluster's data directory."
+    ),
+]
+DATA = Path(DEFAULT_DATA)
+
+
+def up(
+    brokers: Annotated[
+        int | None,
+        typer.Option("--brokers", metavar="N", help="How many brokers.  [default: 3]"),
+    ] = None,
+    racks: Annotated[
+        str | None,
+        typer.Option("--racks", metavar="A,B", help="Racks; brokers are dealt to them in turn."),
+    ] = None,
+    controllers: Annotated[
+        int | None,
+        typer.Option(
+            "--controllers",
+            metavar="N",
+            help="So many nodes that only vote; otherwise brokers vote themselves.",
+        ),
+    ] = None,
+    data: Data = DATA,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="How soon a death is noticed: tidelog, kafka-4, documents or fast."
+            "  [default: tidelog]",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            help="The first node's; the others follow. 0: free ones.  [default: 9092]",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node; repeatable."),
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Come back when it is ready; it goes on.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show each step of the start with its time.")
+    ] = False,
+) -> None:
+    """Start a local cluster: real broker processes, ready when it says so.
+
+    Shows the bootstrap servers, then a live table of brokers, leaders, in-sync replicas, epochs,
+    high watermarks and log ends, until Ctrl-C stops everything. In a pipe it writes a line for each
+    change instead.
+
+    **Three brokers** on 127.0.0.1:9092 and the two ports after it, data in ./tidelog-data:
+
+        tidelog up
+
+    **Two racks**, either of which may die: a tiebreaker that only votes is added:
+
+        tidelog up --brokers 4 --racks a,b
+
+    **In the background**, until `tidelog down`:
+
+        tidelog up --detach
+
+    A second `up` on the same data resumes it. Who is in the cluster cannot be changed then;
+    profile, port and settings can. Break it with `tidelog fault`, look at it with `tidelog status`.
+
+    Exit codes: 0 stopped (or detached) as asked, 1 could not start, 2 bad usage.
+    """
+    from tidelog.cli.up_run import run_up
+
+    options = UpOptions(
+        brokers=brokers,
+        racks=read_racks(racks),
+        controllers=controllers,
+        data=data,
+        profile=profile,
+        port=port,
+        settings=tuple(settings or ()),
+        detach=detach,
+        verbose=verbose,
+    )
+    raise typer.Exit(run_up(options))
