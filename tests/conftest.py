@@ -36,12 +36,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("java") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("java"))
+        if config.getoption("loadgroup", False):
+            name_the_group(item)
     if config.getoption("--all") or "long" in config.getoption("markexpr"):
         return
     long = [item for item in items if item.get_closest_marker("long")]
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def name_the_group(item: pytest.Item) -> None:
+    """The scheduler of xdist reads a test's group at the end of its id. xdist 3.8 cannot write it
+    there since pytest 9.2: without this a group is torn apart, and every worker starts the cluster
+    that one of them should have started."""
+    group = item.get_closest_marker("xdist_group")
+    if group is not None and hasattr(item, "_id"):
+        item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
