@@ -1,18 +1,17 @@
-"""Which seeds are fresh: each commit has its own, so every change of the code meets new worlds.
+"""Which seeds are fresh: the code itself says so, and every change of it meets new worlds.
 
-The same commit meets the same ones, here and everywhere, so a red run is red again. Without a
-repository they are drawn; `TIDELOG_FIRST_SEED` says where to begin instead.
+The same code meets the same ones, here and everywhere, so a red run is red again wherever it is
+run. `TIDELOG_FIRST_SEED` says where to begin instead.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import secrets
-import subprocess
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+SOURCE = Path(__file__).parents[2] / "src" / "tidelog"
 HEX_DIGITS = 7
 
 
@@ -20,17 +19,14 @@ HEX_DIGITS = 7
 def first_fresh_seed() -> int:
     """Where the fresh seeds of this run begin; it is printed at the head of the run."""
     given = os.environ.get("TIDELOG_FIRST_SEED")
-    if given is not None:
-        return int(given)
-    commit = _commit()
-    return secrets.randbelow(16**HEX_DIGITS) if commit is None else int(commit[:HEX_DIGITS], 16)
+    return int(given) if given is not None else seed_of(SOURCE)
 
 
-def _commit() -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()
+def seed_of(source: Path) -> int:
+    """A number made of all Python files of a tree: their places and their bytes."""
+    summed = hashlib.sha256()
+    for name in sorted(path.relative_to(source).as_posix() for path in source.rglob("*.py")):
+        content = (source / name).read_bytes()
+        summed.update(f"{name} {len(content)}\n".encode())
+        summed.update(content)
+    return int(summed.hexdigest()[:HEX_DIGITS], 16)
