@@ -19,57 +19,64 @@ Data = Annotated[
 DATA = Path(DEFAULT_DATA)
 
 
+Brokers = Annotated[
+    int | None, typer.Option("--brokers", metavar="N", help="How many brokers.  [default: 3]")
+]
+Racks = Annotated[
+    str | None,
+    typer.Option("--racks", metavar="A,B", help="Racks; brokers are dealt to them in turn."),
+]
+Controllers = Annotated[
+    int | None,
+    typer.Option(
+        "--controllers",
+        metavar="N",
+        help="So many nodes that only vote; otherwise brokers vote themselves.",
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="How soon a death is noticed: tidelog, kafka-4, documents, fast.  [default: tidelog]",
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        metavar="PORT",
+        help="The first node's; the others follow. 0: free ones.  [default: 9092]",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node; repeatable."),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", "-d", help="Come back when it is ready; it goes on.")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show each step of the start with its time.")
+]
+
+
 def up(
-    brokers: Annotated[
-        int | None,
-        typer.Option("--brokers", metavar="N", help="How many brokers.  [default: 3]"),
-    ] = None,
-    racks: Annotated[
-        str | None,
-        typer.Option("--racks", metavar="A,B", help="Racks; brokers are dealt to them in turn."),
-    ] = None,
-    controllers: Annotated[
-        int | None,
-        typer.Option(
-            "--controllers",
-            metavar="N",
-            help="So many nodes that only vote; otherwise brokers vote themselves.",
-        ),
-    ] = None,
+    brokers: Brokers = None,
+    racks: Racks = None,
+    controllers: Controllers = None,
     data: Data = DATA,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            help="How soon a death is noticed: tidelog, kafka-4, documents or fast."
-            "  [default: tidelog]",
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            help="The first node's; the others follow. 0: free ones.  [default: 9092]",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node; repeatable."),
-    ] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Come back when it is ready; it goes on.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show each step of the start with its time.")
-    ] = False,
+    profile: Profile = None,
+    port: Port = None,
+    settings: Settings = None,
+    detach: Detach = False,
+    verbose: Verbose = False,
 ) -> None:
     """Start a local cluster: real broker processes, ready when it says so.
 
-    Shows the bootstrap servers, then a live table of brokers, leaders, in-sync replicas, epochs,
-    high watermarks and log ends, until Ctrl-C stops everything. In a pipe it writes a line for each
-    change instead.
+    Shows bootstrap servers, then a live table of brokers, leaders, in-sync replicas, epochs and
+    offsets until Ctrl-C stops everything. In a pipe it writes a line for each change instead.
 
     **Three brokers** on 127.0.0.1:9092 and the two ports after it, data in ./tidelog-data:
 
@@ -90,15 +97,5 @@ def up(
     """
     from tidelog.cli.up_run import run_up
 
-    options = UpOptions(
-        brokers=brokers,
-        racks=read_racks(racks),
-        controllers=controllers,
-        data=data,
-        profile=profile,
-        port=port,
-        settings=tuple(settings or ()),
-        detach=detach,
-        verbose=verbose,
-    )
-    raise typer.Exit(run_up(options))
+    named = (brokers, read_racks(racks), controllers, data, profile, port, tuple(settings or ()))
+    raise typer.Exit(run_up(UpOptions(*named, detach=detach, verbose=verbose)))
