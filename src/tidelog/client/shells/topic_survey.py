@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tidelog.client.admin.admin import Failed
 from tidelog.client.admin.offsets import OffsetTold
-from tidelog.client.admin.question import Question
+from tidelog.client.admin.question import Question, TheBroker
 from tidelog.client.admin.surveys import (
     Picture,
     describe_topic_configs,
@@ -100,7 +100,7 @@ def survey(
         told = look_at(admin, names, timeout_s=timeout_s)
     found = {name: each for name, each in told.topics.items() if each.error == ErrorCode.NONE}
     partitions = _with_eligible_leaders(admin, found, timeout_s=timeout_s)
-    configs = _configs(admin, found, timeout_s=timeout_s)
+    configs = _configs(admin, found, told.brokers, timeout_s=timeout_s)
     surveyed = {name: PartitionSurvey(told=each) for name, each in partitions.items()}
     if with_offsets:
         surveyed = _with_offsets(admin, partitions, told.brokers, timeout_s=timeout_s)
@@ -144,12 +144,21 @@ def _with_eligible_leaders(
 
 
 def _configs(
-    admin: Admin, names: Iterable[str], *, timeout_s: float
+    admin: Admin, names: Iterable[str], brokers: Iterable[int], *, timeout_s: float
 ) -> dict[str, dict[str, str | None]]:
+    """A broker that does not know a topic yet must not make it look as if it had no settings."""
     names = list(names)
     if not names:
         return {}
     told = admin.ask(describe_topic_configs(names), timeout_s=timeout_s)
+    missing = [name for name in names if name in told and told[name].error != ErrorCode.NONE]
+    if missing:
+        question = describe_topic_configs(missing)
+        questions = {each: question.to(TheBroker(each)) for each in brokers}
+        patience_s = min(timeout_s, SILENT_BROKER_S)
+        for answer in admin.ask_each(questions, timeout_s=patience_s).values():
+            for name, each in {} if isinstance(answer, Failed) else answer.items():
+                told[name] = each if each.error == ErrorCode.NONE else told[name]
     return {
         name: {
             key: config.value

@@ -51,7 +51,9 @@ class KnowingAdmin:
         if isinstance(request, metadata.MetadataRequest):
             return self._metadata(request, broker_id)
         if isinstance(request, configs.DescribeConfigsRequest):
-            return configs.DescribeConfigsResponse(results=[_settings("orders")])
+            return configs.DescribeConfigsResponse(
+                results=[_settings("orders", is_known=broker_id in self.known_to)]
+            )
         if isinstance(request, offsets.ListOffsetsRequest):
             told = [
                 offsets.ListOffsetsPartitionResponse(
@@ -82,7 +84,11 @@ class KnowingAdmin:
         return metadata.MetadataResponse(brokers=brokers, topics=[topic])
 
 
-def _settings(topic: str) -> configs.DescribeConfigsResult:
+def _settings(topic: str, *, is_known: bool) -> configs.DescribeConfigsResult:
+    if not is_known:
+        return configs.DescribeConfigsResult(
+            resource_type=2, resource_name=topic, error_code=UNKNOWN
+        )
     own = configs.DescribeConfigsResourceResult(name="own", value="1", config_source=1)
     default = configs.DescribeConfigsResourceResult(name="default", value="2", config_source=5)
     return configs.DescribeConfigsResult(
@@ -141,6 +147,7 @@ def test_a_new_topic_is_found_where_it_is_known() -> None:
     told = look_at(cast(Admin, admin), ["orders"], timeout_s=1.0)
     assert told.topics["orders"].error == ErrorCode.NONE
     assert told.brokers[2] == Broker(2, Address("b", 2), "rack-2")
+    assert surveyed(admin).topics["orders"].configs == {"own": "1"}
     admin.known_to = set()
     assert surveyed(admin).refused == {"orders": UNKNOWN}
     assert not surveyed(admin).topics
