@@ -1,8 +1,8 @@
 """The way to a broker's faults: a Unix socket that takes one JSON object per line, and answers so.
 
-`replace` changes the whole table at once, `list` shows it. The table also stands in a file beside
-the socket, so that a restarted broker has the same faults. A command that is not understood changes
-nothing, and its answer says why in one line.
+`replace` changes the whole table at once, `list` shows it, `record` begins or ends a journal. Both
+also stand in files beside the socket, so that a restarted broker goes on as it was. A command that
+is not understood changes nothing, and its answer says why in one line.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +20,7 @@ from tidelog.core.model.limits import MIB
 from tidelog.worlds.runtime.fault_gate import FaultGate
 from tidelog.worlds.runtime.fault_rules import (
     BadRule,
+    Rule,
     near,
     read_peers,
     read_rules,
@@ -79,13 +81,15 @@ class FaultControl:
         self._path = path
         self._bound = bind_control(path)
         self._rules_path = f"{path}.rules"
+        self._record_path = f"{path}.record"
         self._addresses: dict[str, str] = {}
-        gate.on_expired = self._save
+        gate.on_counted = self._save_uncommanded
 
     # Start and end.
 
     def load(self) -> None:
         """What was in force when the broker was last there."""
+        self._load_record()
         try:
             with open(self._rules_path, "rb") as file:
                 saved = json.loads(file.read())
@@ -99,6 +103,18 @@ class FaultControl:
             ) from error
         self._addresses = saved["peers"]
         self.gate.load(rules, peers, saved.get("injected", {}))
+
+    def _load_record(self) -> None:
+        """The journal goes on in the same file, from the first request on."""
+        try:
+            with open(self._record_path, encoding="utf-8") as file:
+                self.gate.record(file.read())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CannotStart(
+                f"the journal named in {self._record_path} cannot be written: {error}"
+            ) from error
 
     async def listen(self) -> None:
         self._server = await asyncio.start_unix_server(
@@ -138,7 +154,7 @@ class FaultControl:
         if not isinstance(command, dict):
             return _refused('a command is an object like {"do": "list"}')
         do = command.pop("do", None)
-        known = {"replace": self._replace, "list": self._list}
+        known = {"replace": self._replace, "list": self._list, "record": self._record}
         if do not in known:
             return _refused(f"do: {do!r} is no command{near(str(do), known)}")
         try:
@@ -156,35 +172,48 @@ class FaultControl:
         addresses = command.get("peers", {})
         peers = read_peers(addresses)
         self.gate.table.refuse(rules, peers)
-        _write(
-            self._rules_path, {"peers": addresses, "rules": [rule_value(each) for each in rules]}
-        )
+        self._save(rules, addresses)
         self._addresses = addresses
         self.gate.replace(rules, peers)
         return {"ok": True}
 
     def _list(self, command: dict[str, Any]) -> Answer:
         _only(command)
-        self.gate.expire()
+        self.gate.look()
         table = self.gate.table
         return {
             "ok": True,
             "rules": [rule_value(rule) for rule in table.rules],
             "held_frames": self.gate.held_frames,
             "injected": dict(table.counts),
+            "record": self.gate.recorded_path,
         }
 
-    def _save(self) -> None:
-        """After a change that nobody commanded; the next start notices expired rules itself."""
-        table = self.gate.table
-        errors = {rule.id for rule in table.rules if rule.what == "error"}
-        value = {
-            "peers": self._addresses,
-            "rules": [rule_value(rule) for rule in table.rules],
-            "injected": {name: count for name, count in table.counts.items() if name in errors},
-        }
+    def _record(self, command: dict[str, Any]) -> Answer:
+        _only(command, "path")
+        path = command.get("path")
+        if path is not None and not (isinstance(path, str) and os.path.isabs(path)):
+            raise BadRule(f"path {path!r} is not an absolute path or null")
+        self.gate.record(path)
+        if path is None:
+            with suppress(FileNotFoundError):
+                os.unlink(self._record_path)
+        else:
+            _write(self._record_path, path)
+        return {"ok": True}
+
+    def _save_uncommanded(self) -> None:
+        """Counts changed, or rules ended: the next start could live without knowing it."""
         with suppress(OSError):
-            _write(self._rules_path, value)
+            self._save(self.gate.table.rules, self._addresses)
+
+    def _save(self, rules: Iterable[Rule], addresses: dict[str, str]) -> None:
+        saved = {
+            "peers": addresses,
+            "rules": [rule_value(rule) for rule in rules],
+            "injected": self.gate.table.injected_errors(rules),
+        }
+        _write(self._rules_path, json.dumps(saved) + "\n")
 
 
 def _refused(reason: str) -> Answer:
@@ -197,12 +226,9 @@ def _only(command: dict[str, Any], *names: str) -> None:
             raise BadRule(f"{name!r} is unknown here{near(name, names)}")
 
 
-def _write(path: str, value: object) -> None:
+def _write(path: str, text: str) -> None:
     """Whole or not at all, whenever the process ends."""
     temporary = f"{path}.new"
     with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
+        file.write(text)
     os.rename(temporary, path)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import NamedTuple
 
+from tidelog.core.model.ids import TopicPartition
 from tidelog.worlds.runtime.fault_rules import (
     ANYONE,
     CLIENTS,
@@ -19,6 +20,7 @@ from tidelog.worlds.runtime.fault_rules import (
     Host,
     Rule,
     address_key,
+    api_keys,
 )
 
 NODE_CLIENT = "node-"
@@ -155,23 +157,33 @@ class FaultTable:
     def has_errors(self) -> bool:
         return any(rule.what == "error" for rule in self.rules)
 
-    def error_rule(self, source: Host, api: str) -> Rule | None:
-        """The rule that answers this request; each that matches has seen one request more."""
-        found = None
-        for rule in self.rules:
-            if rule.what != "error" or rule.api != api or not matches(rule.target, self.node_id):
-                continue
-            if not matches(rule.source, source):
-                continue
-            seen = self._seen[rule.id] = self._seen.get(rule.id, 0) + 1
-            if found is None and rule.nth <= seen < rule.nth + rule.times:
-                found = rule
-        return found
+    def error_rules(self, source: Host, api_key: int) -> list[Rule]:
+        """Those that wait for such a request."""
+        return [
+            rule
+            for rule in self.rules
+            if rule.what == "error"
+            and api_keys()[rule.api] == api_key
+            and matches(rule.target, self.node_id)
+            and matches(rule.source, source)
+        ]
 
-    def held_replicas(self) -> frozenset[tuple[int, str, int]]:
-        """(replica, topic, partition) that shall get nothing."""
+    def is_refused_by(self, rule: Rule) -> bool:
+        """A request came that this rule waits for: whether it is one of those to be refused."""
+        seen = self._seen[rule.id] = self._seen.get(rule.id, 0) + 1
+        is_refused = rule.nth <= seen < rule.nth + rule.times
+        self.counts[rule.id] += is_refused
+        return is_refused
+
+    def injected_errors(self, rules: Iterable[Rule]) -> dict[str, int]:
+        """Of those of these rules that are in the table: how many errors each has given."""
+        kept = set(self.rules) & set(rules)
+        return {rule.id: self.counts[rule.id] for rule in kept if rule.what == "error"}
+
+    def held_replicas(self) -> frozenset[tuple[int, TopicPartition]]:
+        """Which replicas shall get nothing of which partitions."""
         return frozenset(
-            (rule.replica, rule.topic, rule.partition)
+            (rule.replica, TopicPartition(rule.topic, rule.partition))
             for rule in self.rules
             if rule.what == "hold-replica"
         )
