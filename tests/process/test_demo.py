@@ -1,39 +1,66 @@
-"""The demo's story with a real broker, and with one that forgets what it promised."""
+"""The demo's story with real brokers, and with brokers that forget what they promised."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tidelog.worlds.runtime.crash_demo import PARTITION, run
-from tidelog.worlds.runtime.demo_broker import DemoBroker
+from tidelog.cluster.cluster import Cluster
+from tidelog.lab.failover_demo import (
+    AFTERWARDS,
+    ONE_COPY,
+    PARTITION,
+    REPLICATED,
+    WAITING,
+    Accounts,
+    run,
+)
 
 
-class ForgetfulBroker(DemoBroker):
-    """Most of what it had written is gone when it comes back."""
+class ForgetfulCluster(Cluster):
+    """While one broker is away, all of them lose the first half of what they had written."""
 
-    def kill(self) -> None:
-        super().kill()
-        (segment,) = (self.log_path.parent / "data" / str(PARTITION)).glob("*.log")
-        data = segment.read_bytes()
-        segment.write_bytes(data[: len(data) // 4])
+    def restart(self, *targets: object) -> object:
+        for node_id in self.nodes:
+            if node_id not in targets:
+                self.kill(node_id)
+        for node in self.nodes.values():
+            for segment in (Path(node.data_path) / str(PARTITION)).glob("*.log"):
+                data = segment.read_bytes()
+                segment.write_bytes(data[: len(data) // 3])
+        return super().restart(*self.nodes)
 
 
-def test_a_broker_killed_in_mid_write_keeps_its_word(tmp_path: Path) -> None:
-    """Orders it had written without saying so are sent again, and stand in the log once."""
+def told(cluster: Cluster) -> Accounts:
     said: list[str] = []
-
-    accounts = run(DemoBroker(tmp_path), said.append, orders=800)
-
-    assert accounts.is_clean, accounts.anomalies
-    assert accounts.ok_before_kill > 0
-    assert accounts.recognised == accounts.written_untold > 0, said
-    assert accounts.batches_sent_again > 0
-    assert accounts.outcomes == {"ok": accounts.read}
-    assert accounts.read >= 1_000
+    with cluster:
+        return run(cluster, said.append)
 
 
-def test_a_broker_that_forgets_is_found_out(tmp_path: Path) -> None:
-    accounts = run(ForgetfulBroker(tmp_path), lambda text: None, orders=800)
+def test_a_leader_dies_with_what_only_it_had() -> None:
+    """Five orders acknowledged with acks=1 are lost; of acks=all none is, and the dead leader's
+    log gives way to its successor's."""
+    accounts = told(Cluster(brokers=3))
 
-    lost = [anomaly for anomaly in accounts.anomalies if anomaly.check == "lost"]
-    assert len(lost) >= accounts.ok_before_kill // 2 > 0
+    assert accounts.surprises == []
+    assert [each.payload for each in accounts.lost] == [
+        f"hasty order {number + 1}" for number in range(ONE_COPY)
+    ]
+    assert len(accounts.orders) == REPLICATED + ONE_COPY + WAITING + AFTERWARDS
+    fences = accounts.at_the_kill
+    assert fences.high_watermark == REPLICATED
+    assert fences.log_end_offsets.pop(accounts.dead) == REPLICATED + ONE_COPY + WAITING
+    assert set(fences.log_end_offsets.values()) == {REPLICATED}
+    assert [each.leader_epoch for each in accounts.tail_before] == [0] * (ONE_COPY + WAITING)
+    assert {each.leader_epoch for each in accounts.tail_after} == {1}
+    assert [each.payload for each in accounts.tail_after] == [
+        *(f"waiting order {number + 1}" for number in range(WAITING)),
+        *(f"later order {number + 1}" for number in range(AFTERWARDS)),
+    ]
+
+
+def test_brokers_that_forget_are_found_out() -> None:
+    accounts = told(ForgetfulCluster(brokers=3))
+
+    careful = [each for each in accounts.lost if each.acks == "all"]
+    assert careful
+    assert len(accounts.surprises) >= len(careful)
