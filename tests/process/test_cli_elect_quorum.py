@@ -15,6 +15,8 @@ WITHIN_S = 60.0
 BY_HAND = {"auto.leader.rebalance.enable": False}
 """Only we elect the preferred leaders."""
 
+pytestmark = pytest.mark.xdist_group("cli-elect")  # one cluster, not one per worker
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:

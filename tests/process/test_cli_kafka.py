@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.kafka import KafkaBroker
-from tests.kafka.class_path import unavailable_reason
 from tests.process.command_line import CommandLine
 from tests.process.waiting import wait_until
 
@@ -18,8 +17,6 @@ WITHIN_S = 60.0
 @pytest.mark.java
 @pytest.mark.long
 def test_every_verb_works_on_apache_kafka(tmp_path: Path) -> None:
-    if reason := unavailable_reason():
-        pytest.skip(reason)
     with KafkaBroker(settings={"broker.rack": "a"}) as kafka:
         tidelog = CommandLine(kafka.address)
         _topics(tidelog)

@@ -14,6 +14,8 @@ from tests.process.waiting import wait_until
 RACKS = {1: "a", 2: "b", 3: "a"}
 WITHIN_S = 60.0
 
+pytestmark = pytest.mark.xdist_group("cli-topic")  # one cluster, not one per worker
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
