@@ -123,8 +123,7 @@ class KafkaPythonReader(Reader):
             request_timeout_ms=request_timeout_ms,
             fetch_max_wait_ms=QUICK_MS,
             reconnect_backoff_max_ms=QUICK_MS,
-            metadata_max_age_ms=1_000,
-            **more,
+            **{"metadata_max_age_ms": 1_000, **more},
         )
         self._partition = kafka.TopicPartition(topic, partition)
         self._consumer.assign([self._partition])
