@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.process.ports import HOST, free_port
 from tidelog.client.admin.topics import list_topics
 from tidelog.client.consumer.errors import NoOffset
 from tidelog.client.producer.outcome import TIMED_OUT, Outcome
@@ -32,8 +33,8 @@ def nobody() -> Iterator[str]:
 
 @pytest.fixture
 def refusing() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return f"127.0.0.1:{listening.getsockname()[1]}"
+    """An address where nobody listens."""
+    return f"{HOST}:{free_port()}"
 
 
 def test_a_producer_without_a_cluster_refuses_after_max_block_ms(refusing: str) -> None:
