@@ -1,0 +1,37 @@
+"""What the gates are told: every way between two groups, never to oneself."""
+
+from __future__ import annotations
+
+from tidelog.cluster.rules import along, isolation, numbered, told_hosts, ways
+
+
+def test_ways_lead_there_and_back() -> None:
+    assert ways([1], [2, 3], one_way=False) == [(1, 2), (1, 3), (2, 1), (3, 1)]
+    assert ways([1], [2, 3], one_way=True) == [(1, 2), (1, 3)]
+
+
+def test_nobody_is_cut_off_from_himself_and_no_way_is_told_twice() -> None:
+    assert ways([1, 2], [1, 2], one_way=False) == [(1, 2), (2, 1)]
+    assert ways([1], [1], one_way=False) == []
+
+
+def test_a_group_is_isolated_from_all_others_but_not_from_itself() -> None:
+    found = set(isolation([1, 3], [1, 2, 3, 4], clients=False))
+    there = {(1, 2), (1, 4), (3, 2), (3, 4)}
+    assert found == there | {(target, source) for source, target in there}
+    assert (1, "clients") in isolation([1], [1, 2], clients=True)
+    assert ("clients", 1) in isolation([1], [1, 2], clients=True)
+
+
+def test_rules_carry_their_fields_ids_and_end() -> None:
+    rules = along("delay", [(1, 2), (2, 1)], delay_ms=20)
+    assert numbered("f7", rules, 5) == [
+        {"id": "f7.1", "what": "delay", "from": 1, "to": 2, "delay_ms": 20, "until_ms": 5},
+        {"id": "f7.2", "what": "delay", "from": 2, "to": 1, "delay_ms": 20, "until_ms": 5},
+    ]
+
+
+def test_hosts_in_words() -> None:
+    assert told_hosts([]) == ""
+    assert told_hosts([1]) == "1"
+    assert told_hosts([1, 2, "clients"]) == "1, 2 and clients"
