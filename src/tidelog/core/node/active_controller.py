@@ -203,6 +203,7 @@ class ActiveController:
         for session in self.sessions.on_connection_closed(connection):
             broker = self.image.brokers.get(session.broker_id)
             if broker is not None and broker.broker_epoch == session.broker_epoch:
+                self._node.departures.on_connection_lost(session.broker_id, now_ms)
                 self._knock(broker, now_ms)
 
     def on_broker_dead(self, broker_id: int, now_ms: int) -> None:

@@ -40,6 +40,8 @@ _SESSION_ERRORS = frozenset(
         ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     }
 )
+_ENDED = ("closed", "reset")
+"""By the other side, after it was open."""
 
 
 class FollowerLinks:
@@ -288,6 +290,8 @@ class FollowerLink:
             self._fail(f"fetch refused with {code}", now_ms)
 
     def _on_closed(self, reason: str, now_ms: int) -> None:
+        if reason in _ENDED:
+            self._node.departures.on_connection_lost(self.leader_id, now_ms)
         self._link = None
         self._unanswered = 0
         self._reset_session()

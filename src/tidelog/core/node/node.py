@@ -21,6 +21,7 @@ from tidelog.core.node.api.api_00_produce import ParkedProduce
 from tidelog.core.node.broker_life import BrokerLife
 from tidelog.core.node.connections import Connections
 from tidelog.core.node.controller_channel import ControllerChannel
+from tidelog.core.node.departures import Departures
 from tidelog.core.node.directory_reports import DirectoryReports
 from tidelog.core.node.events import NodeStarted, NodeStopped
 from tidelog.core.node.fetch_sessions import FetchSessions
@@ -111,6 +112,7 @@ class Node:
         self.quorum = MetadataQuorum(self)
         self.housekeeping = Housekeeping(self)
         self.probes = Probes(self)
+        self.departures = Departures(self)
         self.controller_channel = ControllerChannel(self)
         self.quorum.on_leader_found.append(self.controller_channel.on_leader_found)
         self.forwarding = Forwarding(self)
@@ -261,6 +263,8 @@ class Node:
         self._settle_partitions(now_ms)
         if self.forwarding.waiting_for_image:
             self.forwarding.end_of_tick()
+        if self.departures.is_due:
+            self.departures.settle(now_ms)
         if self.newly_parked:
             self._start_timeouts(now_ms)
         while self.dirty_fetches:
@@ -289,6 +293,7 @@ class Node:
         self.trace.emit(change)
         if self.broker_life.is_caught_up or isinstance(change, ConfigChanged):
             self.replicas.on_change(change)
+            self.departures.on_change(change, self.now_ms)
 
     def on_log_failed(self, log: Log) -> None:
         """A log could not be written: its whole directory is given up."""

@@ -1,8 +1,9 @@
 """Metadata (api key 3), versions 0 to 13.
 
 The brokers, and the topics asked for: by name, by id from version 12 on, or all of them. Answered
-at once from the committed image. A name that is not there is created if the broker and the request
-both allow it; the answer still says that it is unknown, and the client asks again.
+from the committed image, at once unless a leader was lost a moment ago (departures.py). A name that
+is not there is created if the broker and the request both allow it; the answer still says that it
+is unknown, and the client asks again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidelog.core.metadata.cluster import PartitionState, Topic
+from tidelog.core.metadata.cluster import Broker, PartitionState, Topic
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicId
@@ -48,8 +49,17 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     if error != ErrorCode.NONE:
         request.answer(_error_response(asked, error))
         return
+    _answer(node, request, asked, now_ms)
+
+
+def _answer(node: Node, request: Request, asked: MetadataRequest, now_ms: int) -> None:
+    """Now, or when it is decided who leads instead of those that we miss."""
+    missed = node.departures.missed(now_ms)
+    if missed and _names_any(node.image, asked, missed):
+        node.departures.wait(request, lambda now_ms: _answer(node, request, asked, now_ms), now_ms)
+        return
     response = MetadataResponse(
-        brokers=_brokers(node.image),
+        brokers=_brokers(node.departures.listed(now_ms)),
         cluster_id=node.metadata.cluster_id,
         controller_id=cluster_view.controller_id(node.image, node_id=node.settings.node_id),
         topics=_topics(node, asked, version=request.version, now_ms=now_ms),
@@ -80,9 +90,22 @@ def _error_response(asked: MetadataRequest, error: ErrorCode) -> MetadataRespons
     return MetadataResponse(topics=topics, error_code=error)
 
 
-def _brokers(image: ClusterImage) -> list[MetadataResponseBroker]:
+def _names_any(image: ClusterImage, asked: MetadataRequest, leaders: set[int]) -> bool:
+    """Is it about a partition that one of these leads?"""
+    if asked.topics is None:
+        return any(map(image.index.leads_any, leaders))
+    for wanted in asked.topics:
+        topic = image.topics_by_id.get(TopicId(wanted.topic_id))
+        if topic is None and wanted.name is not None:
+            topic = image.topics.get(wanted.name)
+        if topic is not None and any(state.leader in leaders for state in topic.partitions):
+            return True
+    return False
+
+
+def _brokers(listed: Iterable[Broker]) -> list[MetadataResponseBroker]:
     described = []
-    for broker in image.alive_brokers():
+    for broker in listed:
         endpoint = cluster_view.address(broker)
         described.append(
             MetadataResponseBroker(
