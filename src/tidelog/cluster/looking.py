@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tidelog.cluster.observing import Observer
 
 ANSWER_WITHIN_S = 20.0
-UNKNOWN_WITHIN_S = 3.0
+UNKNOWN_WITHIN_S = 1.0
 """So long a topic may be unknown to those that answer, since it may have been made just now."""
 _ROUND_S = 0.5
 
