@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.process.command_line import CommandLine, next_line
+from tests.process.client_verbs import CommandLine, next_line
 from tests.process.fixtures import NewTopic
 from tests.process.wire import WireClient
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.process.client_verbs import CommandLine
 from tests.process.cluster import ClusterProcesses
-from tests.process.command_line import CommandLine
 from tests.process.waiting import wait_until
 
 WITHIN_S = 60.0

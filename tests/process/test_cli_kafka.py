@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kafka import KafkaBroker
-from tests.process.command_line import CommandLine
+from tests.process.client_verbs import CommandLine
 from tests.process.waiting import wait_until
 
 WITHIN_S = 60.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.command_line import CommandLine
+from tests.process.client_verbs import CommandLine
 from tests.process.fixtures import NewTopic
 from tests.process.waiting import wait_until
 

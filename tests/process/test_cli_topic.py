@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.process.client_verbs import CommandLine
 from tests.process.cluster import ClusterProcesses
-from tests.process.command_line import CommandLine
 from tests.process.waiting import wait_until
 
 RACKS = {1: "a", 2: "b", 3: "a"}
