@@ -6,7 +6,7 @@ import sys
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 SHOWN, NOT_SHOWN, MISUSED = 0, 1, 2
 
-app = typer.Typer(help="Play stories about a cluster in trouble.", no_args_is_help=True)
+app = typer.Typer(
+    name="lab",
+    help="Stories about a cluster in trouble: list them, play them.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
 
 
 class World(StrEnum):
@@ -44,7 +49,7 @@ def run(
     names: Annotated[list[str], typer.Argument(metavar="STORY...", help="Names or scenario ids.")],
     on: Annotated[World, typer.Option("--on", help="In which world.")] = World.SIMULATOR,
     pace: Annotated[
-        float, typer.Option("--pace", min=0.1, help="How many times as fast, on processes.")
+        float, typer.Option("--pace", min=0.1, help="On processes: so many times as fast as told.")
     ] = 3.0,
     data: Annotated[
         Path | None,
@@ -79,10 +84,14 @@ def _played(told: Story, on: World, pace: float, data: Path | None) -> Report:
         from tidelog.lab.engines.simulator import SimulatorEngine
 
         return play(told, SimulatorEngine())
+    from tidelog.cluster.errors import ClusterError
     from tidelog.lab.engines.processes import ProcessEngine
 
-    with ProcessEngine(pace=pace, data=data) as engine:
-        return play(told, engine)
+    try:
+        with ProcessEngine(pace=pace, data=data) as engine:
+            return play(told, engine)
+    except ClusterError as error:
+        _refuse(str(error), NOT_SHOWN)
 
 
 def _chosen(names: list[str]) -> list[Story]:
@@ -96,10 +105,14 @@ def _chosen(names: list[str]) -> list[Story]:
             scenarios = [scenario for told in book.values() for scenario in told.ids]
             near = get_close_matches(name, [*book, *scenarios], n=1)
             hint = f"; did you mean {near[0]}?" if near else ", see tidelog lab list"
-            print(f"tidelog lab: there is no story or scenario {name}{hint}", file=sys.stderr)
-            raise typer.Exit(MISUSED)
+            _refuse(f"there is no story or scenario {name}{hint}", MISUSED)
         chosen |= {told.name: told for told in found}
     return list(chosen.values())
+
+
+def _refuse(reason: str, code: int) -> NoReturn:
+    print(f"tidelog lab: {reason}", file=sys.stderr)
+    raise typer.Exit(code)
 
 
 def _book() -> dict[str, Story]:

@@ -142,6 +142,10 @@ def _reads(lab: Lab, partition: str) -> list[Operation]:
 def _final(lab: Lab, partition: str, index: int) -> FinalLog:
     leader = lab.leader(index)
     assert leader is not None, "an audit needs a leader to read from"
+    lab.until(
+        f"{leader} knows what is committed",
+        lambda: lab.latest(leader, index)[0] is ErrorCode.NONE,
+    )
     start = lab.log_start(leader, index)
     records = tuple(map(_seen, lab.read_entries(leader, index=index, offset=start)))
     return FinalLog(

@@ -72,7 +72,7 @@ def play(told: Story, engine: Engine) -> Report:
         report.cannot = str(word)
     except (Refuted, NotReached, Unanswered) as wrong:
         report.failure = str(wrong)
-    except AssertionError as wrong:
+    except (AssertionError, LookupError, ValueError) as wrong:
         place = traceback.extract_tb(wrong.__traceback__)[-1]
         report.failure = f"{place.filename}:{place.lineno}: {place.line} {wrong}"
     named = {scenario for step in report.steps for scenario in step.ids}

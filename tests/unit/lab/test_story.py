@@ -105,6 +105,17 @@ def test_a_word_that_the_engine_lacks_is_reported_and_is_no_failure() -> None:
     assert report.why_not("D1-T1") is not None
 
 
+def test_what_a_story_takes_for_granted_and_is_not_there_is_a_failure() -> None:
+    def tell(lab: Lab) -> None:
+        lab.step("D1-T1", "one happening")
+        lab.same("one", 1, 1)
+        nothing: list[int] = []
+        (one,) = nothing
+        lab.same("it", one, 1)
+
+    assert "(one,) = nothing" in str(report_of("D1-T1", tell=tell).why_not("D1-T1"))
+
+
 def test_the_book_takes_a_story_once_and_only_with_prose() -> None:
     def untold(lab: Lab) -> None: ...
 

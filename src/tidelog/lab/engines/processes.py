@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from tidelog.cluster.breaking import Fault
-from tidelog.cluster.cluster import Cluster
+from tidelog.cluster.cluster import PROGRAM, Cluster
 from tidelog.cluster.layout import NodePlan
 from tidelog.core.wire.schema import Message
 from tidelog.lab.engine import PROCESSES, CannotHere, Happening, Host, Layout, RequestSeen
@@ -28,6 +28,7 @@ from tidelog.lab.engines.story_clock import StoryClock
 
 PACE = 3.0
 """A session of 6 s takes 2 s, which a busy machine of two cores keeps."""
+READY_WITHIN_S = 120.0
 ASK_LONGER_BY_S = 20.0
 LOOK_AGAIN_S = 0.002
 SETTINGS = {"tidelog.log.format": "json", "tidelog.log.level": "debug"}
@@ -80,7 +81,7 @@ class ProcessEngine:
             settings={**self._clock.settings(layout.settings), **SETTINGS},
             data=self._data,
         )
-        cluster.start()
+        cluster.launch(kind=PROGRAM)
         self._addresses = {node: _address(told.address) for node, told in cluster.nodes.items()}
         self._files = {
             node: PartitionFiles([told.data_path]) for node, told in cluster.nodes.items()
@@ -93,8 +94,9 @@ class ProcessEngine:
             node: RequestJournal(told.log_path.with_name("requests"), story_us=self._clock.at_us)
             for node, told in cluster.nodes.items()
         }
-        for node in layout.node_ids:
+        for node in layout.node_ids:  # before they have much to say to each other
             self._record(node)
+        cluster.wait_ready(timeout_s=READY_WITHIN_S)
 
     def ask(
         self, node: int, request: Message, version: int, *, client: str, timeout_ms: int

@@ -48,6 +48,7 @@ def d3_baseline(lab: Lab) -> None:
     lab.until_led(2)
     lab.step("D3-B5", "broker 1 died after it took the records and before a follower had them")
     lab.same("end(2), end(3)", (lab.end(2), lab.end(3)), (1000, 1000))
+    lab.until_high_watermark(COMMITTED)
     lab.step("D3-Q1", "everything below the high watermark is there")
     lab.same("records of 2", lab.read(2)[-1], "r999")
     lab.same("their number", len(lab.read(2)), COMMITTED)
