@@ -1,4 +1,4 @@
-"""`./dev bench` end to end: a tiny run gives the whole table. Nothing here is timed."""
+"""`./dev bench` end to end: tiny runs give whole tables. No figure is judged here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.process.waiting import PATIENCE_S
 from tests.tidy.reading import ROOT
@@ -41,3 +44,86 @@ def test_a_tiny_run_measures_everything_and_prints_the_table(tmp_path: Path) -> 
         assert any(metric.startswith(f"small Produce: {step}") for metric in steps), step
     assert all(figure["samples"]["Tidelog"] for figure in figures)
     assert all(figure["metric"] in run.stdout for figure in figures)
+
+
+OF_THREE: dict[str, tuple[list[str], set[tuple[str, str]]]] = {
+    "failover": (
+        ["--kills", "2", "--stops", "1"],
+        {
+            ("write gap, kill -9 of a leader: longest", "ms"),
+            ("write gap, kill -9 of a leader that is the controller: median", "ms"),
+            ("write gap, SIGTERM of a leader: p90", "ms"),
+            ("kill -9 of a leader until another leads: median", "ms"),
+            ("write gap, kill -9 of a leader: how many", "times"),
+        },
+    ),
+    "rf3": (
+        ["--effort", "tiny"],
+        {
+            ("produce 1 KiB, 1 partition", "MB/s"),
+            ("produce 100 B, 6 partitions", "k records/s"),
+            ("produce 100 B, 6 partitions", "broker CPU-s/GB"),
+            ("one in flight, bare socket: p50", "ms"),
+            ("one in flight, librdkafka: p99", "ms"),
+            ("50 connections, one record each in flight", "requests/s"),
+        },
+    ),
+    "startup": (
+        ["--times", "1"],
+        {
+            (f"{start}: {step}", "s")
+            for start in ("cold start", "start after kill -9 of all")
+            for step in (
+                "processes started",
+                "all brokers listening",
+                "controller active",
+                "all brokers registered",
+                "all brokers unfenced",
+                "first acknowledged write",
+            )
+        }
+        | {("cold start: topic created", "s")},
+    ),
+    "idle": (
+        ["--times", "1", "--seconds", "0.2"],
+        {
+            ("three idle brokers: CPU", "% of a core"),
+            ("idle broker: resident memory, each", "MiB"),
+            ("three idle brokers: memory (PSS)", "MiB"),
+        },
+    ),
+    "partitions": (
+        ["--count", "7", "--seconds", "0.1"],
+        {
+            ("7 partitions, made (all led and in sync)", "s"),
+            ("7 partitions, idle memory, each", "MiB"),
+            ("7 partitions, kill -9 of a broker that is the controller: all led again", "s"),
+            ("7 partitions, kill -9 of a broker that is not: all led again", "s"),
+        },
+    ),
+    "pauses": (
+        ["--minutes", "0.02", "--spinners", "1"],
+        {("pauses", "times"), ("brokers fenced although they lived", "times")},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each == "failover" else pytest.param(each, marks=pytest.mark.long)
+        for each in OF_THREE
+    ],
+)
+def test_a_tiny_run_on_three_brokers_gives_its_table(name: str, tmp_path: Path) -> None:
+    options, expected = OF_THREE[name]
+    samples = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "bench", name, *options, "--json", str(samples)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20 * PATIENCE_S)
+
+    assert run.returncode == 0, run.stderr
+    figures: list[dict[str, Any]] = json.loads(samples.read_text())["figures"]
+    assert expected <= {(figure["metric"], figure["unit"]) for figure in figures}
+    assert all(figure["samples"]["Tidelog"] for figure in figures)
+    assert all(figure["metric"] in run.stdout for figure in figures)
+    assert " met" in run.stdout.splitlines()[-1]
