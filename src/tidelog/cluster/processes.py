@@ -19,6 +19,7 @@ from typing import NamedTuple
 _POLL_INTERVAL_S = 0.005
 _DEAD = ("Z", "X", "x")
 _STOPPED = ("T", "t")
+_DYING = "D"
 
 
 class Process(NamedTuple):
@@ -132,7 +133,10 @@ def _look_at(pid: int) -> tuple[str, str] | None:
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return _ask_ps(pid) if not _HAS_PROC else None
-    return fields[19].decode(), fields[0].decode()
+    state, threads = fields[0].decode(), int(fields[17])
+    if state in _DEAD and threads > 1:
+        state = _DYING  # its first thread is dead, the others still hold files and ports
+    return fields[19].decode(), state
 
 
 _HAS_PROC = os.path.exists("/proc/self/stat")

@@ -71,3 +71,25 @@ def test_a_pid_file_is_read_as_written_and_nonsense_is_nobody(tmp_path: Path) ->
     path.write_text("what\n")
     assert processes.read_pid_file(path) is None
     assert processes.pid_file_kind(path) is None
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="threads are seen in /proc")
+def test_a_process_whose_first_thread_is_dead_is_not_over(tmp_path: Path) -> None:
+    """It still holds its sockets: whoever is started in its place would find its port taken."""
+    program = """
+import ctypes, sys, threading
+threading.Thread(target=sys.stdin.read).start()
+ctypes.PyDLL(None).pthread_exit(None)
+"""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", program]
+    started = processes.start(command, directory=tmp_path, log=tmp_path / "log", stdin=reading)
+    os.close(reading)
+    try:
+        stat = Path(f"/proc/{started.pid}/stat")
+        wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z", "a dead thread")
+        assert started.is_alive
+        started.signal(processes.KILL)
+        assert started.ended_within(30.0)
+    finally:
+        os.close(writing)
