@@ -262,9 +262,11 @@ class Court:
         self._judge_elections()
         if self._touched:
             touched, self._touched = self._touched, {}
+            picture = self.picture
             for partition in touched:
                 for invariant in STATE_INVARIANTS:
-                    self._complain(invariant(self.picture, partition))
+                    for complaint in invariant(picture, partition):
+                        self._complain((complaint,))
                 self._close_tails(partition)
 
     def judge_all(self) -> None:

@@ -44,10 +44,16 @@ class Picture:
         it."""
 
     def mirror(self, partition: str, node_id: int) -> Mirror:
-        return self.mirrors.setdefault(partition, {}).setdefault(node_id, Mirror())
+        try:
+            return self.mirrors[partition][node_id]
+        except KeyError:
+            return self.mirrors.setdefault(partition, {}).setdefault(node_id, Mirror())
 
     def committed_log(self, partition: str) -> Committed:
-        return self.committed.setdefault(partition, Committed())
+        found = self.committed.get(partition)
+        if found is None:
+            found = self.committed[partition] = Committed()
+        return found
 
     def agreement(self, partition: str, node_id: int) -> int:
         """Up to where this replica holds what is committed."""

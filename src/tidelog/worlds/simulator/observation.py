@@ -50,7 +50,8 @@ class NodeView:
     logs: dict[str, LogView] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """The observed name of each log by the name that storage gives it."""
-    seen: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    seen: dict[Partition, tuple[object, ...]] = field(default_factory=dict)
+    """What was told of each partition; one with a cut log is not here until it is told anew."""
     broker_epoch: int | None = None
     quorum: tuple[object, ...] | None = None
     applied_end_offset: int | None = None
@@ -153,7 +154,7 @@ class Observation:
             self._look_at_partition(node_id, view, partition)
         for name in [name for name, seen in view.logs.items() if seen.watch.log.failed is not None]:
             del view.logs[name]
-            view.seen.pop(name, None)
+            view.seen.clear()
             self.court.on_replica_gone(name, node_id)
 
     def _look_at_partition(self, node_id: int, view: NodeView, partition: Partition) -> None:
@@ -173,17 +174,13 @@ class Observation:
             partition.isr,
             partition.minimum,
         )
-        storage_name = str(partition.topic_partition)
-        name = view.names.get(storage_name)
-        has_cut = name is not None and name in view.logs and view.logs[name].cut_to is not None
-        if name is not None and not has_cut and view.seen.get(name) == now:
+        if view.seen.get(partition) == now or log.failed is not None:
             return
         topic, index = partition.topic_partition.topic, partition.topic_partition.index
         name = self.metadata.name(topic, partition.topic_id, index)
-        if log.failed is not None:
-            return
-        view.names[storage_name] = name
-        view.seen[name] = now
+        has_cut = name in view.logs and view.logs[name].cut_to is not None
+        view.names[str(partition.topic_partition)] = name
+        view.seen[partition] = now
         self._look_at_log(node_id, view, name, log)
         self.court.on_replica(
             ReplicaFacts(
@@ -331,6 +328,7 @@ class Observation:
             self._durable[node_id] = min(self._durable.get(node_id, 0), end_offset)
         if seen is not None:
             seen.cut_to = end_offset if seen.cut_to is None else min(seen.cut_to, end_offset)
+            view.seen.clear()
 
     def _node_of(self, source: str) -> int | None:
         """The node that signs its events so, if it runs."""

@@ -285,9 +285,8 @@ def _stretch(content: bytearray, start: int, end: int) -> bytes:
 
 
 def _apply(change: Change, names: dict[str, Node]) -> None:
-    if change.gone is not None:
-        names.pop(change.gone, None)
-    if change.gone is not None and change.new is not None:
+    gone = None if change.gone is None else names.pop(change.gone, None)
+    if change.gone is not None and change.new is not None and gone is not change.node:
         # An earlier rename of the same file may have been lost: it leaves its oldest name then.
         for name in [name for name, node in names.items() if node is change.node]:
             del names[name]

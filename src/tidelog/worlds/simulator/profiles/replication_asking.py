@@ -24,6 +24,7 @@ from tidelog.worlds.simulator.requests import TopicName
 TIMEOUT_MS = 4_000
 METADATA_VERSION = 12
 LIST_OFFSETS_VERSION = 7
+REFRESH_CHANCE = 0.08
 
 
 class Led(NamedTuple):
@@ -104,7 +105,7 @@ class EndAsker(Knower):
         if self.in_flight < 3 and self.scene.places:
             place = self.random.choice(self.scene.places)
             known = self.known.get(str(place))
-            if known is None or self.random.random() < 0.15:
+            if known is None or self.random.random() < REFRESH_CHANCE:
                 self.refresh()
             if known is not None:
                 self._ask_end(place, known)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tidelog.worlds.simulator.cluster import host_of
 from tidelog.worlds.simulator.network import Conditions
 from tidelog.worlds.simulator.profiles.replication_damage import Damages
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+from tidelog.worlds.simulator.profiles.replication_scene import USUAL, ReplicationScene
 from tidelog.worlds.simulator.steps import Step
 
 BAD = Conditions(chop_chance=0.5, stall_chance=0.02, break_chance=0.005, resend_us=50_000)
@@ -88,7 +88,7 @@ class Faults:
 
     def heal_everything(self) -> None:
         """From now on all is well, and everybody runs."""
-        self.network.conditions = Conditions()
+        self.network.conditions = USUAL
         self.network.heal_all()
         self.damages.repair_all()
         for node_id, process in self.cluster.processes.items():
@@ -158,8 +158,12 @@ class Faults:
             return self._flip(step)
         way = (host_of(known.leader), host_of(self.random.choice(followers)), "replica")
         self.network.hold(*way)
-        self._after(LAG_MS, lambda: self._flip(step))
-        self._after(LAG_MS, lambda: self.network.release(*way))
+
+        def flip() -> None:
+            self._flip(step)
+            self.network.release(*way)
+
+        self._after(LAG_MS, flip)
         return host_of(known.leader)
 
     def _flip(self, step: Step) -> str | None:
@@ -201,14 +205,13 @@ class Faults:
         source, target = step.who
         low_us, high_us = SLOW_US
         self.network.slow_down(source, target, delay_us_min=low_us, delay_us_max=high_us)
-        usual = Conditions()
         self._after(
             step.for_ms,
             lambda: self.network.slow_down(
                 source,
                 target,
-                delay_us_min=usual.delay_us_min,
-                delay_us_max=usual.delay_us_max,
+                delay_us_min=USUAL.delay_us_min,
+                delay_us_max=USUAL.delay_us_max,
             ),
         )
         return None
@@ -225,7 +228,7 @@ class Faults:
         return None
 
     def _better_network(self) -> None:
-        self.network.conditions = Conditions()
+        self.network.conditions = USUAL
 
     def _crash_while_joining(self, step: Step) -> str | None:
         """A follower restarts; when its leader has asked to let it in again, it loses its power.

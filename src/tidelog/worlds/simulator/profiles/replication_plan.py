@@ -213,7 +213,7 @@ def _writers(random: Random) -> tuple[WriterPlan, ...]:
             is_idempotent=is_idempotent,
             retries=retries,
             records_max=random.choice((3, 6, 12)),
-            interval_ms=random.choice((30, 50, 100)),
+            interval_ms=random.choice((40, 80, 160)),
         )
         for number, (name, acks, is_idempotent, retries) in enumerate(kinds, 1)
     )

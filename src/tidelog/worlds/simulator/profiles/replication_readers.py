@@ -23,6 +23,7 @@ from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 FETCH_VERSION = 12
 WAIT_MS = 200
 SEEK_CHANCE = 0.02
+REFRESH_MS = 600
 
 
 class Reader(Knower):
@@ -57,7 +58,7 @@ class Reader(Knower):
         if self.plan.is_restless and not self.scene.is_over:
             self._seek_perhaps()
         now_us = self.scene.world.now_us
-        if now_us - self._refreshed_us > 300_000:
+        if now_us - self._refreshed_us > REFRESH_MS * 1_000:
             self._refreshed_us = now_us
             self.refresh()
         self._fetch_all()

@@ -16,6 +16,8 @@ from tidelog.worlds.simulator.profiles.replication_plan import ReplicationPlan
 from tidelog.worlds.simulator.world import World
 
 CHECK_EVERY_TICKS = 20
+USUAL = Conditions(chop_chance=0.03)
+"""A network in which nothing is wrong; frames come in pieces now and then."""
 
 
 class ReplicationScene:
@@ -24,7 +26,7 @@ class ReplicationScene:
     def __init__(self, plan: ReplicationPlan, *, disk_type: type[SimDisk]) -> None:
         self.plan = plan
         self.world = World(seed=plan.seed)
-        self.network = Network(self.world, conditions=Conditions())
+        self.network = Network(self.world, conditions=USUAL)
         self.cluster = SimCluster(
             self.world,
             self.network,
