@@ -125,8 +125,11 @@ class Found(NamedTuple):
 def _around(cluster: Cluster, writer: SteadyWriter, what: str, victim: int) -> Found:
     cluster.elect_preferred(TOPIC, LED_BY)
     partition = next(partition for partition, leader in LED_BY.items() if leader == victim)
-    writer.to(partition)
-    _until_flowing(writer, time.monotonic())
+    for each in sorted(LED_BY, key=lambda each: each == partition):
+        # To all brokers, the victim last: to one that has just come back librdkafka would not be
+        # connected yet, and its own back-off (up to ten seconds) would be measured.
+        writer.to(each)
+        _until_flowing(writer, time.monotonic())
     gone_s, gone_at_s = time.monotonic(), time.time()
     if what == STOP:
         cluster.stop(victim)
