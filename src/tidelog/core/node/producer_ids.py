@@ -1,7 +1,8 @@
 """The producer ids that this broker may hand out: a block at a time, each id once.
 
 Whoever asks while there is none waits; the controller gives a block only after its record is
-committed, and never the same one twice.
+committed, and never the same one twice. Nobody waits for long: a connection's answers leave in
+order, and behind this one may stand the metadata that would lead the client elsewhere.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 VERSION = 0
 NOT_REGISTERED = -1
+WAIT_MS = 500
+"""A block comes within milliseconds where there is a controller. Kafka does not wait at all."""
+
+Then = Callable[[int | None], None]
 
 
 class ProducerIds:
@@ -31,22 +36,28 @@ class ProducerIds:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._block = range(0)
-        self._waiting: deque[Callable[[int], None]] = deque()
+        self._waiting: deque[tuple[int, Then]] = deque()
         self._is_asking = False
 
-    def take(self, then: Callable[[int], None], *, now_ms: int) -> None:
-        """Call `then` with an id that nobody else gets, now or when there is one."""
-        self._waiting.append(then)
+    def take(self, then: Then, *, now_ms: int) -> None:
+        """Call `then` with an id that nobody else gets, or with None if none comes in time."""
+        self._waiting.append((now_ms + WAIT_MS, then))
         self._serve(now_ms)
+        if self._waiting:
+            self._node.alarms.at(now_ms + WAIT_MS, self._give_up)
 
     def check(self) -> None:
         assert not self._waiting or self._is_asking, "somebody waits for nothing"
+
+    def _give_up(self, now_ms: int) -> None:
+        while self._waiting and self._waiting[0][0] <= now_ms:
+            self._waiting.popleft()[1](None)
 
     def _serve(self, now_ms: int) -> None:
         while self._waiting and self._block:
             producer_id = self._block[0]
             self._block = self._block[1:]
-            self._waiting.popleft()(producer_id)
+            self._waiting.popleft()[1](producer_id)
         if self._waiting and not self._is_asking:
             self._is_asking = True
             self._ask(now_ms)

@@ -12,6 +12,7 @@ from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
 from tidelog.core.node.active_controller import ActiveController
+from tidelog.core.node.alarms import Alarms
 from tidelog.core.node.controller_channel import ControllerChannel
 from tidelog.core.node.departures import Departures
 from tidelog.core.node.producer_ids import ProducerIds
@@ -75,6 +76,7 @@ class Broker:
         self.settings = NodeSettings.of(texts)
         self.random = Random(7)
         self.now_ms = 1_000
+        self.alarms = Alarms()
         self.broker_life = SimpleNamespace(broker_epoch=self.image.brokers[NODE_ID].broker_epoch)
         self.departures = Departures(cast("Any", self))
         self.controller_channel = ControllerChannel(cast("Any", self))

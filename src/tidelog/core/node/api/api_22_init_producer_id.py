@@ -1,8 +1,10 @@
 """InitProducerId (api key 22), versions 0 to 5.
 
 A producer without a transactional id gets an id that nobody ever had, with producer epoch 0; what
-it says about an earlier identity does not matter. Transactions are not served yet: a producer with
-a transactional id hears what Kafka says where the coordinator is somewhere else, NOT_COORDINATOR.
+it says about an earlier identity does not matter. While no controller gives any it hears, after a
+moment, what Kafka says: COORDINATOR_LOAD_IN_PROGRESS, to be asked again. Transactions are not
+served yet: a producer with a transactional id hears what Kafka says where the coordinator is
+somewhere else, NOT_COORDINATOR.
 """
 
 from __future__ import annotations
@@ -31,17 +33,22 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     timeout_ms_max = node.settings.integer("transaction.max.timeout.ms")
     error = refuse(asked, timeout_ms_max=timeout_ms_max)
     if error != ErrorCode.NONE:
-        request.answer(
-            InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
-        )
+        request.answer(_refusal(error))
         return
 
-    def on_producer_id(producer_id: int) -> None:
+    def on_producer_id(producer_id: int | None) -> None:
+        if producer_id is None:
+            request.answer(_refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+            return
         request.answer(
             InitProducerIdResponse(producer_id=producer_id, producer_epoch=_NEW_PRODUCER_EPOCH)
         )
 
     node.producer_ids.take(on_producer_id, now_ms=now_ms)
+
+
+def _refusal(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
 
 
 def refuse(asked: InitProducerIdRequest, *, timeout_ms_max: int) -> ErrorCode:

@@ -8,6 +8,7 @@ from tests.unit.core.node.given import Broker
 from tidelog.core.metadata.records import ProducerIdsRecord
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_22_init_producer_id as api
+from tidelog.core.node.producer_ids import WAIT_MS
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
@@ -57,6 +58,23 @@ def test_an_id_is_given_only_after_its_block_is_committed() -> None:
         for version, body in node.answers
     ]
     assert given == [0, 1, 2]
+
+
+def test_without_a_controller_nobody_is_kept_waiting() -> None:
+    """Answers leave in order: a client that cannot have an id must still hear its metadata."""
+    node = Broker()
+    node.send(api, request(), 5)
+
+    node.alarms.run(node.now_ms + WAIT_MS - 1)
+    assert node.answers == []
+    node.alarms.run(node.now_ms + WAIT_MS)
+    [(version, body)] = node.answers
+    told = decode(InitProducerIdResponse, memoryview(body), version)
+    assert told.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    node.answers.clear()
+    node.metadata.commit()
+    assert node.ask(api, request(), InitProducerIdResponse, 5).producer_id == 0
 
 
 def test_no_id_is_given_twice_when_blocks_run_out() -> None:
