@@ -104,6 +104,7 @@ class Stream(Generic[T]):
 
     def look_at_ms(self) -> int | None:
         """When to `take` next; None if only a change of rules, or of `is_stopped`, can help."""
+        self._drop_what_died()
         if not self._queue or self.is_stopped or self._is_blocked(self._queue[0].kind):
             return None
         return self._queue[0].due_ms
@@ -134,6 +135,7 @@ class Stream(Generic[T]):
                 end = queue[-1]
                 self.clear()
                 queue.append(end)
+                self.held_bytes = end.size_bytes
 
     def _keep_order(self) -> None:
         least_ms = 0
