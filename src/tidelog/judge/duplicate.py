@@ -12,8 +12,8 @@ def duplicate(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     Unless its writer sends again without numbering its records; or under a new producer epoch,
     because a leader forgot the batch.
     """
-    writers = {
-        payload: operation.writer
+    writes = {
+        payload: operation
         for operation in history
         if isinstance(operation, Wrote)
         for payload in operation.payloads
@@ -26,7 +26,7 @@ def duplicate(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
         for record in operation.records:
             before = first.setdefault(record.payload, record)
             if before.offset == record.offset or _is_excused(
-                operation.partition, before, record, writers.get(record.payload, "?"), excuses
+                before, record, writes.get(record.payload), excuses
             ):
                 continue
             found.append(
@@ -40,8 +40,10 @@ def duplicate(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     return found
 
 
-def _is_excused(partition: str, before: Seen, after: Seen, writer: str, excuses: Excuses) -> bool:
-    if excuses.retries(writer):
+def _is_excused(before: Seen, after: Seen, write: Wrote | None, excuses: Excuses) -> bool:
+    if write is None:
+        return False
+    if excuses.retries(write.writer):
         return True
     if before.numbered is None or after.numbered is None:
         return False
@@ -49,4 +51,4 @@ def _is_excused(partition: str, before: Seen, after: Seen, writer: str, excuses:
         before.numbered.producer_id == after.numbered.producer_id
         and before.numbered.producer_epoch < after.numbered.producer_epoch
     )
-    return is_new_epoch and excuses.may_repeat_under_new_epoch(partition)
+    return is_new_epoch and excuses.may_repeat_under_new_epoch(write)

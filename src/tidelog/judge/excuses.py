@@ -11,8 +11,9 @@ may go only by
 A record that only a leader vouched for (acks=1, not yet given to any reader) may go by any election
 whose winner does not hold it, also when the old leader answered after it, unaware. Whoever retries
 without idempotence may repeat and reorder. An idempotent producer may repeat a batch under a new
-producer epoch of its own after a replica restarted from a snapshot: as in Kafka, that remembers
-only the newest batch of each producer, and refuses an older one that is sent again. A batch that
+producer epoch of its own if a replica began again from a snapshot while the batch had no outcome:
+as in Kafka, that remembers only the newest batch of each producer, and refuses an older one that is
+sent again. A batch that
 decayed under one replica may reach readers, who see it by its checksum. A write of unknown fate
 needs no excuse: it may be there once or not at all.
 """
@@ -23,6 +24,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+
+from tidelog.judge.history import Outcome, Wrote
 
 
 class Election(Enum):
@@ -71,7 +74,8 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesForgotten:
-    """A replica restarted from a snapshot: of each producer it remembers the newest batch only."""
+    """A replica began again from a snapshot, after a restart or because its log was cut: of each
+    producer it remembers the newest batch only."""
 
     at_us: int
     partition: str
@@ -100,7 +104,7 @@ class Excuses:
         self._elections: dict[str, list[Elected]] = defaultdict(list)
         self._tails: dict[str, list[TailLost]] = defaultdict(list)
         self._retrying: set[str] = set()
-        self._forgetful: set[str] = set()
+        self._forgotten: dict[str, list[BatchesForgotten]] = defaultdict(list)
         self._damages: dict[str, list[BatchDamaged]] = defaultdict(list)
         for excuse in given:
             if isinstance(excuse, Elected):
@@ -108,7 +112,7 @@ class Excuses:
             elif isinstance(excuse, TailLost):
                 self._tails[excuse.partition].append(excuse)
             elif isinstance(excuse, BatchesForgotten):
-                self._forgetful.add(excuse.partition)
+                self._forgotten[excuse.partition].append(excuse)
             elif isinstance(excuse, BatchDamaged):
                 self._damages[excuse.partition].append(excuse)
             else:
@@ -152,8 +156,14 @@ class Excuses:
     def retries(self, writer: str) -> bool:
         return writer in self._retrying
 
-    def may_repeat_under_new_epoch(self, partition: str) -> bool:
-        return partition in self._forgetful
+    def may_repeat_under_new_epoch(self, write: Wrote) -> bool:
+        """Whether a replica forgot the batch while its writer still tried to have it written."""
+        until_us = None if write.outcome is Outcome.UNKNOWN else write.at_us
+        return any(
+            write.invoked_us <= forgotten.at_us
+            and (until_us is None or forgotten.at_us <= until_us)
+            for forgotten in self._forgotten.get(write.partition, ())
+        )
 
     def _between(self, partition: str, since_us: int, until_us: int | None) -> list[Elected]:
         return [

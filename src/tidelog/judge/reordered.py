@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 from tidelog.judge.excuses import NO_EXCUSES, Excuses
 from tidelog.judge.history import Anomaly, FinalLog, History, Read, Seen, Wrote
@@ -34,41 +35,51 @@ def reordered(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     return found
 
 
-def _orders(history: History, excuses: Excuses) -> dict[tuple[str, str], tuple[str, int, int]]:
-    """Who wrote a payload as which of its writes, and where in that write, if it has an order."""
+class _Place(NamedTuple):
+    """A record's place in the order of its writer."""
+
+    order: int
+    position: int
+    producer_epoch: int
+    write: Wrote
+
+
+def _orders(history: History, excuses: Excuses) -> dict[tuple[str, str], tuple[Wrote, int, int]]:
+    """Which write of its writer a payload is, if it has an order, and where in that write."""
     return {
-        (write.partition, payload): (write.writer, write.order, place)
+        (write.partition, payload): (write, write.order, position)
         for write in history
         if isinstance(write, Wrote)
         and write.order is not None
         and not excuses.retries(write.writer)
-        for place, payload in enumerate(write.payloads)
+        for position, payload in enumerate(write.payloads)
     }
 
 
 def _writes(
     operation: Read | FinalLog,
-    orders: dict[tuple[str, str], tuple[str, int, int]],
+    orders: dict[tuple[str, str], tuple[Wrote, int, int]],
     excuses: Excuses,
 ) -> list[str]:
-    """Only within one producer epoch, where a leader may have forgotten an earlier one's."""
-    is_forgetful = excuses.may_repeat_under_new_epoch(operation.partition)
-    newest: dict[tuple[str, int], tuple[int, int]] = {}
+    """An earlier write may come later only as a repetition, under a new producer epoch."""
+    newest: dict[str, _Place] = {}
     complaints = []
     for record in operation.records:
         found = orders.get((operation.partition, record.payload))
         if found is None:
             continue
-        writer, order, place = found
-        is_counted = is_forgetful and record.numbered is not None
-        key = (writer, record.numbered.producer_epoch if is_counted and record.numbered else 0)
-        before = newest.get(key)
-        if before is not None and (order, place) < before:
-            complaints.append(
-                f"{writer}: {record.payload!r} at {record.offset} is its write {order}, "
-                f"after its write {before[0]}"
-            )
-        newest[key] = (order, place)
+        write, order, position = found
+        producer_epoch = 0 if record.numbered is None else record.numbered.producer_epoch
+        place = _Place(order, position, producer_epoch, write)
+        before = newest.get(write.writer)
+        if before is not None and place[:2] < before[:2]:
+            is_new_epoch = place.producer_epoch > before.producer_epoch
+            if not is_new_epoch or not excuses.may_repeat_under_new_epoch(write):
+                complaints.append(
+                    f"{write.writer}: {record.payload!r} at {record.offset} is its write {order}, "
+                    f"after its write {before.order}"
+                )
+        newest[write.writer] = place
     return complaints
 
 

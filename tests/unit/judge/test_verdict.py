@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.judge.words import (
@@ -122,6 +124,16 @@ CONDEMNED: list[Case] = [
     ("duplicate", "under a new producer epoch, and nobody forgot anything", [
         wrote(1, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
     ], []),
+    ("duplicate", "somebody forgot, but only after its outcome was known", [
+        wrote(1, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
+    ], [replace(FORGOTTEN, at_us=2)]),
+    ("duplicate", "somebody had forgotten before it was written", [
+        wrote(4, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
+    ], [FORGOTTEN]),
+    ("reordered", "somebody had forgotten before it was written", [
+        wrote(4, "a", 1, order=1), wrote(5, "b", outcome=UNKNOWN, order=2),
+        with_sequences(0, 0, payloads="ba", later_from=1),
+    ], [FORGOTTEN]),
     ("duplicate", "somebody forgot, but the producer epoch is the same", [
         wrote(1, "ab", 0), with_sequences(0, 1, 2, payloads="abb"),
     ], [FORGOTTEN]),
@@ -210,6 +222,9 @@ FORGIVEN: list[Case] = [
     ("duplicate", "a writer without numbers sends again", [
         wrote(1, "a", outcome=UNKNOWN), final(9, "aa"),
     ], [Retries(writer="w")]),
+    ("duplicate", "a leader forgot the batch, whose writer never heard of it", [
+        wrote(1, "ab", outcome=UNKNOWN), with_sequences(0, 1, 0, payloads="abb", later_from=2),
+    ], [replace(FORGOTTEN, at_us=5)]),
     ("duplicate", "a leader restarted and forgot the batch", [
         wrote(1, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
     ], [FORGOTTEN]),

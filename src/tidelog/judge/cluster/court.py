@@ -98,9 +98,7 @@ class Court:
         self.picture.lives[life.node_id] = life
         for name, mirrors in self.picture.mirrors.items():
             if life.node_id in mirrors:
-                self._forgotten.append(
-                    BatchesForgotten(at_us=self._now_us(), partition=name, broker_id=life.node_id)
-                )
+                self._forget_batches(name, life.node_id)
         self._touch(life.node_id)
 
     def on_down(self, node_id: int, *, floors: dict[str, int] | None, because: str = "") -> None:
@@ -143,6 +141,8 @@ class Court:
         mirror = self.picture.mirror(partition, node_id)
         self.picture.floors.pop((partition, node_id), None)
         if cut_to is not None:
+            if cut_to < mirror.end_offset:
+                self._forget_batches(partition, node_id)
             mirror.cut(cut_to)
         if start_offset > mirror.end_offset:
             mirror.cut(0)
@@ -369,6 +369,11 @@ class Court:
             committed = picture.committed_log(partition)
             if is_back and picture.agreement(partition, node_id) >= committed.end_offset:
                 self._tails[index] = replace(tail, until_us=self._now_us())
+
+    def _forget_batches(self, partition: str, node_id: int) -> None:
+        self._forgotten.append(
+            BatchesForgotten(at_us=self._now_us(), partition=partition, broker_id=node_id)
+        )
 
     def _note_deposed(self, replica: ReplicaFacts) -> None:
         if replica.is_leader:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tidelog.judge.history import Anomaly
@@ -15,6 +15,7 @@ from tidelog.worlds.simulator.steps import Chosen, to_text
 from tidelog.worlds.simulator.verdict import Verdict
 
 ANOMALIES_TOLD = 10
+LEAST_TOLD = 5
 RARE = 10
 """An event that fired less often than this proves little."""
 
@@ -56,13 +57,20 @@ class Progress:
         if with_counts:
             for name, count in counts.items():
                 print(f"{count:10} {name}")
-        missing = [name for name, count in counts.items() if count == 0]
-        if missing:
-            print(f"never fired: {', '.join(missing)}")
-        rare = [f"{name} ({count})" for name, count in counts.items() if 0 < count < RARE]
-        if rare and self.done >= RARE:
-            print(f"fired less than {RARE} times: {', '.join(rare)}")
+        self._tell_coverage(counts)
         print(self._pace())
+
+    def _tell_coverage(self, counts: Mapping[str, int]) -> None:
+        missing = [name for name, count in counts.items() if count == 0]
+        print(f"coverage: {len(counts) - len(missing)} of {len(counts)} kinds of events fired")
+        if missing:
+            print(f"  never: {', '.join(missing)}")
+        fired = sorted((count, name) for name, count in counts.items() if count)
+        rare = [each for each in fired if each[0] < RARE]
+        if rare and self.done >= RARE:
+            print(f"  less than {RARE} times: {_told(rare)}")
+        else:
+            print(f"  least: {_told(fired[:LEAST_TOLD])}")
 
     def _pace(self) -> str:
         """Per second of CPU: the machine may be busy with other things."""
@@ -71,7 +79,10 @@ class Progress:
         told = f"{self._operations / seconds:,.0f} checked operations per CPU-second"
         if self._elections:
             told += f", {self._elections / seconds:.1f} elections per CPU-second"
-        return f"{told}, {seconds / max(self.done, 1):.2f} CPU-seconds per seed"
+        return (
+            f"{self.done:,} seeds in {seconds:,.0f} CPU-seconds: {told}, "
+            f"{seconds / max(self.done, 1):.2f} CPU-seconds per seed"
+        )
 
     def _tell(self) -> None:
         seconds = max(time.monotonic() - self._started_s, 0.001)
@@ -83,6 +94,10 @@ class Progress:
             + ("   \r" if self._is_terminal else "\n")
         )
         sys.stderr.flush()
+
+
+def _told(counted: Iterable[tuple[int, str]]) -> str:
+    return ", ".join(f"{name} ({count:,})" for count, name in counted)
 
 
 def pace_of(verdict: Verdict) -> str:

@@ -39,11 +39,24 @@ def test_the_pace_is_told_per_second_of_cpu(capsys: pytest.CaptureFixture[str]) 
     progress.finish(with_counts=True)
 
     told = capsys.readouterr().out
-    assert "6,000 checked operations per CPU-second" in told
+    assert "20 seeds in 10 CPU-seconds: 6,000 checked operations per CPU-second" in told
     assert "24.0 elections per CPU-second" in told
     assert "0.50 CPU-seconds per seed" in told
-    assert "LogTruncated (3)" in told, "an event that hardly ever fires"
+    assert "coverage: 2 of " in told
+    assert "less than 10 times: LogTruncated (3)" in told, "an event that hardly ever fires"
     assert "       400 BecameLeader" in told
+
+
+def test_the_least_fired_events_are_told_even_if_they_are_not_rare(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    progress = Progress(total=20, profile="replication")
+    for _ in range(20):
+        progress.add(verdict())
+
+    progress.finish(with_counts=False)
+
+    assert "least: LogTruncated (20), BecameLeader (400)" in capsys.readouterr().out
 
 
 def test_a_story_ends_with_what_broke_and_how_to_see_it(

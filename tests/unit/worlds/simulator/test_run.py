@@ -43,7 +43,7 @@ def test_clean_seeds_end_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--seeds", "2"]) == 0
     told = capsys.readouterr()
     assert "2 seeds clean (1 to 2)" in told.out
-    assert "never fired" in told.out and "Chunk," not in told.out
+    assert "  never: " in told.out and "Chunk," not in told.out
     assert "2/2 seeds" in told.err
 
 
