@@ -19,7 +19,8 @@ from tidelog.cluster.members import ids
 from tidelog.cluster.targets import read_place
 
 Action = Callable[[], int]
-BACK_WITHIN_S = 15.0
+BACK_WITHIN_S = 60.0
+BACK_DESPITE_FAULTS_WITHIN_S = 5.0
 
 
 # Processes.
@@ -181,11 +182,15 @@ def _tell(fault: Fault, data: Path, undo: str) -> None:
 
 
 def _tell_return(cluster: Cluster, nodes: tuple[int, ...]) -> None:
-    """Whether they take part again; that needs a quorum and a network, so it may take long."""
+    """Whether they take part again, which needs a quorum and a network."""
     brokers = frozenset(nodes).intersection(cluster.broker_ids)
+    is_disturbed = any(fault.note.rules for fault in cluster.faults())
+    within_s = BACK_DESPITE_FAULTS_WITHIN_S if is_disturbed else BACK_WITHIN_S
     try:
+        if not cluster.has_majority:
+            raise ClusterError("there is no quorum")
         cluster.wait_until(
-            lambda: brokers <= cluster.unfenced(), "their return", timeout_s=BACK_WITHIN_S
+            lambda: brokers <= cluster.unfenced(), "their return", timeout_s=within_s
         )
     except ClusterError:
         print(f"{ids(nodes)}: running, but not taking part yet; see `tidelog status`")

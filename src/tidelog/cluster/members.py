@@ -73,6 +73,12 @@ class Members:
         process = self.launcher.process(self.known(node_id))
         return process is not None and process.is_paused
 
+    @property
+    def has_majority(self) -> bool:
+        """Whether so many voters run that there can be a controller."""
+        voters = [node.id for node in self.launcher.plan.nodes if node.is_controller]
+        return 2 * len(set(voters).intersection(self.launcher.responsive())) > len(voters)
+
     def last_log_lines(self, count: int = _LOG_LINES_NOTED) -> str:
         """The end of what each node said."""
         told = []
