@@ -168,13 +168,19 @@ class Cluster(ABC):
         wait(are_leading, f"the preferred leaders of {topic}")
 
 
-def wait(condition: Callable[[], bool], what: str, *, within_s: float = PATIENCE_S) -> None:
+def wait(
+    condition: Callable[[], bool],
+    what: str,
+    *,
+    within_s: float = PATIENCE_S,
+    pause_s: float = PAUSE_S,
+) -> None:
     """Until it is true."""
     deadline_s = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline_s:
             raise NotInTime(f"waited {within_s:g} s in vain for {what}")
-        time.sleep(PAUSE_S)
+        time.sleep(pause_s)
 
 
 class TidelogCluster(Cluster):

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from bench.clusters import BROKERS, MIN_INSYNC, Cluster, NotInTime, running_cluster, wait
+from bench.clusters import BROKERS, MIN_INSYNC, PAUSE_S, Cluster, NotInTime, running_cluster, wait
 from bench.idle import busy_cores
+from bench.log_events import log_events
 from bench.process_stat import cpu_s, resident_mib
 from bench.reports import ClusterBench, bytecode_kept
 from bench.rows import Figures, Metric
@@ -20,6 +23,9 @@ from bench.rows import Figures, Metric
 TOPIC_PARTITIONS = 1000
 """Of one topic; so many are made with one request."""
 PATIENCE_S = 900.0
+PARTITIONS_PER_S = 4_000
+"""To look at so many costs a second or so; it is waited as long before the next look."""
+CHANGES = ("BecameLeader", "BecameFollower", "IsrCommitted")
 SETTLING_S = 5.0
 
 
@@ -50,13 +56,13 @@ class _Measured:
         self._topics = [f"many-{start}" for start in range(0, count, TOPIC_PARTITIONS)]
 
     def run(self, idle_s: float) -> None:
-        started_s, cpu_before_s = time.monotonic(), self._cpu_s()
+        started_s, cpu_before_s = time.time(), self._cpu_s()
         for number, topic in enumerate(self._topics):
             self._create(topic, min(TOPIC_PARTITIONS, self._count - number * TOPIC_PARTITIONS))
-        self._note("made (requests answered)", "s", time.monotonic() - started_s)
-        self._wait("all led and in sync", self._is_complete)
-        self._note("made (all led and in sync)", "s", time.monotonic() - started_s)
         self._note("made: CPU time of all brokers", "s", self._cpu_s() - cpu_before_s)
+        self._note("made (requests answered)", "s", time.time() - started_s)
+        ended_s = self._wait("all led and in sync", self._is_complete, started_s)
+        self._note("made (all led and in sync)", "s", ended_s - started_s)
         time.sleep(min(SETTLING_S, idle_s))
         self._note(
             "idle CPU of three brokers", "% of a core", 100 * busy_cores(self._cluster.pids, idle_s)
@@ -73,16 +79,18 @@ class _Measured:
                 controller = self._cluster.controller()
                 chosen = next(each for each in others if each != controller)
             led = self._led_by(chosen)
-            started_s = time.monotonic()
+            started_s = time.time()
             self._cluster.kill(chosen)
-            self._wait("all led again", lambda dead=chosen: self._has_moved(dead))
-            moved_s = time.monotonic() - started_s
+            cpu_before_s = self._cpu_s()
+            has_moved = partial(self._has_moved, chosen)
+            moved_s = self._wait("all led again", has_moved, started_s) - started_s
             self._bench.tell(f"{self._cluster.name}: {led} leaders moved in {moved_s:.2f} s")
             self._note(f"kill -9 of a broker {what}: all led again", "s", moved_s)
-            started_s = time.monotonic()
+            self._note("move: CPU time of the others", "s", self._cpu_s() - cpu_before_s)
+            started_s = time.time()
             self._cluster.start(chosen)
-            self._wait("all in sync again", self._is_complete)
-            self._note("return of a broker: all in sync", "s", time.monotonic() - started_s)
+            ended_s = self._wait("all in sync again", self._is_complete, started_s)
+            self._note("return of a broker: all in sync", "s", ended_s - started_s)
 
     def _create(self, topic: str, partitions: int) -> None:
         wanted = {"name": topic, "num_partitions": partitions, "replication_factor": BROKERS}
@@ -124,9 +132,24 @@ class _Measured:
                     return False
         return True
 
-    def _wait(self, what: str, condition: Any) -> None:
+    def _wait(self, what: str, condition: Callable[[], bool], started_s: float) -> float:
+        """The moment when it was so. To ask about thousands of partitions is work for everybody, so
+        it is done seldom; if the logs tell the moment of the last change, that is taken."""
         self._bench.tell(f"{self._cluster.name}: until {what}")
-        wait(condition, f"{self._count} partitions {what}", within_s=PATIENCE_S)
+        wait(
+            condition,
+            f"{self._count} partitions {what}",
+            within_s=PATIENCE_S,
+            pause_s=max(PAUSE_S, self._count / PARTITIONS_PER_S),
+        )
+        noticed_s = time.time()
+        changes = [
+            event.at_s
+            for broker_id in self._cluster.addresses
+            for event in log_events(self._cluster.log_lines(broker_id), *CHANGES)
+            if event.at_s >= started_s
+        ]
+        return max(changes, default=noticed_s)
 
     def _cpu_s(self) -> float:
         return sum(map(cpu_s, self._cluster.pids))
