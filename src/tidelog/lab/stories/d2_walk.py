@@ -73,8 +73,8 @@ def _a_dies(lab: Lab) -> None:
 
     lab.step("D2-S4", "D2-M4", "A dies; until the controller knows, nobody takes a write")
     lab.kill(A)
-    lab.release(B, C)
     lab.same("what B says to a writer", lab.writer("early").write("M0", to=B).error, NOT_LEADER)
+    lab.release(B, C)
 
 
 def _b_leads(lab: Lab) -> None:

@@ -47,9 +47,11 @@ def a_zombie_leader_and_those_who_know_better(lab: Lab) -> None:
     lab.same("at 1", ErrorCode(lab.fetch(1, 10, leader_epoch=1).error_code), UNKNOWN_EPOCH)
     lab.same("at 2", ErrorCode(lab.fetch(2, 10, leader_epoch=0).error_code), FENCED)
     lab.same("a write", lab.writer("writer").write("after"), ok(10))
-    new = lab.consumer("new")
+    lab.isolate(1, "new")  # whoever asks the old leader is told old things
+    new = lab.consumer("new", request_timeout_ms="3000")
     new.read_to(11)
     lab.rejoin(1)
+    lab.rejoin(1, "new")
     lab.until_isr(1, 2, 3)
     old.read_to(11)
     lab.step("X-4", "both refresh and read on: nothing stale, nothing skipped")
