@@ -123,11 +123,9 @@ def broker(
     A name that does not exist or a value that is not allowed is refused at the start, with its
     line and what is allowed. Port 0 takes a free port; the log and `--ready-file` tell which.
 
-    **For tests of clients and clusters**: cut, delay, hold or refuse what this broker sends and
-    receives, by commands on a Unix socket (docs/fault-gate.md). Without `--faults` none of that is
-    there:
+    **For tests**: cut, delay, hold or refuse what it sends and gets (docs/fault-gate.md):
 
-        tidelog broker --config broker.toml --faults /tmp/broker-1.sock --stop-with-stdin
+        tidelog broker --config broker.toml --faults gate.sock --stop-with-stdin
 
     Exit codes: 0 stopped gracefully, 1 failed or could not start, 2 bad settings or usage.
     """
