@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tidelog.cluster import processes, rules
 from tidelog.cluster.durations import in_words
@@ -18,8 +19,10 @@ from tidelog.cluster.fault_book import FaultBook, FaultNote, OpenBook
 from tidelog.cluster.gates import Gates
 from tidelog.cluster.looking import Looking
 from tidelog.cluster.rules import Rule, told_hosts
-from tidelog.cluster.status import ClusterStatus
 from tidelog.cluster.targets import CLIENTS, Target, resolve_all, resolve_host
+
+if TYPE_CHECKING:
+    from tidelog.cluster.status import ClusterStatus
 
 START_WITHIN_S = 60.0
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +104,8 @@ class Directory:
         if longest <= _SOCKET_PATH_BYTES_MAX:
             self.sockets = None
         elif self.sockets is None or not self.sockets.is_dir():
+            import tempfile  # here, because it is rarely needed and costs milliseconds
+
             self.sockets = Path(tempfile.mkdtemp(prefix="tidelog-"))
 
     # Making it.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +48,8 @@ def is_free(port: int) -> bool:
 
 def _locked_blocks() -> Iterator[int]:
     """Ports, block by block. A lock ends with the process, however that ends."""
+    import tempfile  # here, because known ports do without it, and it costs milliseconds
+
     directory = Path(tempfile.gettempdir(), f"tidelog-ports-{os.getuid()}")
     directory.mkdir(exist_ok=True)
     for start in PORTS[::BLOCK_PORTS]:
