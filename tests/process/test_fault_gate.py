@@ -268,6 +268,8 @@ def test_the_journal_has_every_request_and_answer_also_after_a_restart(own_stage
     ("command", "words"),
     [
         (b"no json", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
         ([], "object"),
         ({"do": "replaced"}, "did you mean replace"),
         ({"do": "replace"}, 'needs "rules"'),
@@ -288,6 +290,18 @@ def test_a_bad_command_changes_nothing_and_is_told_why(
     assert words in answer["error"]
     assert "\n" not in answer["error"]
     assert stage.gate.list()["rules"] == before
+
+
+def test_a_rule_may_be_for_longer_than_the_world(stage: Stage) -> None:
+    stage.gate.replace({"what": "delay", "from": "client:a", "to": 1, "delay_ms": 10**30})
+    with stage.client() as client:
+        client.send("Metadata", 12, topics=[])
+        stage.gate.wait_until_held(1)
+        forever = {"what": "cut", "from": "client:a", "to": 1, "until_ms": 10**30}
+        stage.gate.replace(forever)
+        assert stage.gate.list()["held_frames"] == 1
+        stage.gate.replace()
+        assert client.answer("Metadata", 12).brokers[0].node_id == 1
 
 
 def test_the_socket_is_private_and_gone_after_a_graceful_stop(own_stage: Stage) -> None:

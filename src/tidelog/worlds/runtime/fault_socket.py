@@ -149,7 +149,7 @@ class FaultControl:
     def command(self, line: bytes) -> Answer:
         try:
             command = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return _refused(f"this is not JSON: {error}")
         if not isinstance(command, dict):
             return _refused('a command is an object like {"do": "list"}')

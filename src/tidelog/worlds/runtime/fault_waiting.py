@@ -14,6 +14,9 @@ from tidelog.core.node.ports import Outbox
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.fault_stream import Kind, Stream
 
+LOOK_WITHIN_MS = 3_600_000
+"""A timer of a hundred years is more than some loops can bear."""
+
 Act = Callable[[int], None]
 """Something to send or to tell, at the given time."""
 Acts = Stream[Act]
@@ -87,7 +90,7 @@ class Waiting:
                 return
             self._timer.cancel()
         self._due_ms = due_ms
-        delay_ms = max(0, due_ms - self._clock.now_ms())
+        delay_ms = min(max(0, due_ms - self._clock.now_ms()), LOOK_WITHIN_MS)
         self._timer = self._server.loop.call_later(delay_ms / 1000, self._on_timer)
 
     def stop(self) -> None:
