@@ -20,4 +20,49 @@ split brain, a zombie leader."""
 QUICK = ("acks_1_loses_silently", "d2_walk_with_acks_1", "a_split_brain")
 """In every run; the others with `--all`."""
 
-PLAYED = TEN
+MORE = (
+    "each_election_begins_a_new_leader_epoch",
+    "producer_state_is_on_disk",
+    "a_leader_cut_off_from_its_controller",
+    "a_leader_is_shut_down",
+    "a_leader_is_demoted",
+    "d1_walk_b_has_the_batch",
+    "d1_walk_b_has_it_not",
+    "ten_batches_of_which_a_prefix_survives",
+    "a_returns_before_anything_new_is_written",
+    "an_old_leader_epoch_is_refused_everywhere",
+    "d2_walk_with_acks_all",
+    "c_is_elected_when_it_stands_before_b",
+    "d3_timeline",
+    "d3_return",
+    "the_new_leader_does_not_know_its_high_watermark_at_once",
+    "acks_all_with_a_minimum_of_1_still_waits_for_all",
+    "a_leader_alone_in_the_isr_dies_and_returns",
+    "a_crash_before_the_ack_idempotent",
+    "a_crash_before_the_ack_not_idempotent",
+    "one_replica_only",
+    "without_unclean_elections_the_partition_waits",
+    "stage_1_on_the_leader_alone",
+    "stage_2_on_the_follower_that_is_elected",
+    "stage_2_on_the_follower_that_is_not",
+    "stage_3_on_all_before_the_leader_knows",
+    "two_brokers_die_and_the_slow_one_was_in_sync",
+    "the_controller_decides_every_leadership",
+    "an_election_knows_no_racks",
+    "what_survives_a_lost_rack",
+    "the_tiebreaker_decides",
+    "rack_a_is_cut_off",
+    "heartbeats_are_missing",
+    "a_followers_last_batch_is_torn",
+    "a_leaders_last_batch_is_torn",
+    "a_ghost_of_an_earlier_life_is_not_let_in",
+    "wishes_that_are_refused",
+    "a_leader_that_only_the_controller_can_reach",
+    "a_restarted_follower_keeps_what_is_above_its_high_watermark",
+    "leaders_in_quick_succession",
+    "a_leader_that_was_asleep",
+    "a_planned_move_loses_what_acks_1_wrote",
+)
+"""Each a few seconds, and not one of them in a hurry: whatever they race with is held back."""
+
+PLAYED = (*TEN, *MORE)
