@@ -31,6 +31,9 @@ def run(name: str, action: Callable[[], int]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a directory of somebody else
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _complain(name, f"{where}{error.strerror or error}", FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
     return code

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tidelog.cluster.errors import ClusterError
+
 _POLL_INTERVAL_S = 0.005
 _DEAD = ("Z", "X", "x")
 _STOPPED = ("T", "t")
@@ -47,6 +49,8 @@ class Process(NamedTuple):
             os.kill(self.pid, number)
         except ProcessLookupError:
             return False
+        except PermissionError:
+            raise ClusterError(f"process {self.pid} belongs to another user") from None
         return True
 
     def ended_within(self, seconds: float) -> bool:
