@@ -43,7 +43,7 @@ class Queued(Generic[T]):
 
 
 class Stream(Generic[T]):
-    """Inputs: passes, put, take, on_table_changed. Invariant: due times never go back."""
+    """Inputs: passes, put, take, on_table_changed. Only the head can go: order is by place."""
 
     __slots__ = ("_queue", "_table", "held_bytes", "is_stopped", "way")
 
@@ -73,8 +73,6 @@ class Stream(Generic[T]):
     def put(self, item: T, kind: Kind, now_ms: int, *, size_bytes: int = 0) -> None:
         """It waits for its turn."""
         due_ms = now_ms + self._table.delay_ms(self.way)
-        if self._queue:
-            due_ms = max(due_ms, self._queue[-1].due_ms)
         if kind is Kind.FRAME:
             self._table.count_waiting(self.way)
         self.held_bytes += size_bytes
@@ -96,7 +94,6 @@ class Stream(Generic[T]):
             return None
         if self._table.is_lost(self.way):
             head.due_ms = now_ms + RESEND_MS
-            self._keep_order()
             return None
         self._queue.popleft()
         self.held_bytes -= head.size_bytes
@@ -118,7 +115,6 @@ class Stream(Generic[T]):
         delay_ms_max = self._table.delay_ms_max(self.way)
         for queued in self._queue:
             queued.due_ms = min(queued.due_ms, queued.put_ms + delay_ms_max)
-        self._keep_order()
 
     def _is_blocked(self, kind: Kind) -> bool:
         table = self._table
@@ -136,8 +132,3 @@ class Stream(Generic[T]):
                 self.clear()
                 queue.append(end)
                 self.held_bytes = end.size_bytes
-
-    def _keep_order(self) -> None:
-        least_ms = 0
-        for queued in self._queue:
-            queued.due_ms = least_ms = max(queued.due_ms, least_ms)

@@ -107,6 +107,17 @@ def test_answers_and_the_end_from_there_wait_behind_a_cut(stage: Stage) -> None:
     assert stage.told() == [("on_answer", LINK, b"a"), ("on_link_closed", LINK, "closed")]
 
 
+def test_requests_die_with_the_connection_even_when_its_end_is_hidden(stage: Stage) -> None:
+    stage.link()
+    stage.rules(THERE, BACK)
+    stage.gate.send(LINK, [b"1"])
+    stage.gate.on_link_closed(LINK, "closed", 0)
+    assert stage.gate.held_frames == 0
+    stage.rules()
+    assert stage.taken() == []
+    assert stage.told() == [("on_link_closed", LINK, "closed")]
+
+
 def test_what_is_held_dies_with_a_link_that_the_node_gives_up(stage: Stage) -> None:
     stage.link()
     stage.rules(THERE, BACK)

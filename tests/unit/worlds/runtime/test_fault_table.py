@@ -160,6 +160,8 @@ def test_a_rule_that_stays_goes_on_counting_and_a_changed_one_begins_again() -> 
     other = read_rule({"id": "more", "what": "cut", "from": 1, "to": 2})
     made.replace((*made.rules, other), PEERS)
     assert refusals(made, "a", 1) == [True]
+    made.replace(made.rules[:1], PEERS)
+    assert made.counts == {"r0": 1}
 
     made.replace((made.rules[0]._replace(times=2), other), PEERS)
     assert refusals(made, "a", 3) == [False, False, True]
