@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,29 @@ def test_a_status_knows_how_far_every_replica_is(cluster: tidelog.Cluster) -> No
 
     cluster.wait_until(has_all, "every replica to hold the record")
     assert cluster.status().is_healthy
+
+
+def test_several_threads_may_ask_and_break_at_the_same_time(cluster: tidelog.Cluster) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(cluster.leader, "orders") for _ in range(40)]
+        seen = [pool.submit(cluster.status) for _ in range(4)]
+        broken = [pool.submit(cluster.delay, 1, 2, ms=1) for _ in range(4)]
+        assert all(each.result() in cluster.broker_ids for each in asked)
+        assert all(len(each.result().nodes) == 3 for each in seen)
+        assert len({each.result().id for each in broken}) == 4
+    assert len(cluster.faults()) == 4
+    assert len(cluster.gates.list(1)["rules"]) == 8
+    cluster.heal()
+    assert cluster.gates.list(1)["rules"] == []
+
+
+def test_a_directory_with_a_long_name_has_its_sockets_elsewhere(tmp_path: Path) -> None:
+    with tidelog.Cluster(brokers=1, data=tmp_path / ("long" * 30)) as cluster:
+        socket = cluster.launcher.directory.gate(1)
+        assert len(str(socket)) < 100
+        cluster.cut(1, "client:nobody")
+        assert len(cluster.gates.list(1)["rules"]) == 2
+    assert not socket.parent.exists()
 
 
 def test_data_outlives_a_cluster_and_is_resumed(tmp_path: Path) -> None:

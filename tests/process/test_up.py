@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -135,6 +136,28 @@ def test_in_a_pipe_changes_are_lines_and_ctrl_c_stops_everything(data: Path) -> 
     assert "stopped 3 nodes in " in running.out.read_text()
     assert not any(each.is_alive for each in (*was, *restarted))
     assert "NodeStopped" in (data / "node-1" / "broker.log").read_text()
+
+
+def test_in_a_terminal_there_is_a_live_table(data: Path) -> None:
+    terminal, their_end = pty.openpty()
+    arguments = ["up", "--data", str(data), "--port", "0", "--brokers", "2"]
+    shown = ""
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdin=their_end, stdout=their_end, stderr=their_end
+    ) as command:
+        os.close(their_end)
+        while "controller (active)" not in shown:
+            shown += os.read(terminal, 65_536).decode(errors="replace")
+        assert "bootstrap servers: 127.0.0.1:" in shown
+        assert "\x1b[" in shown
+        command.send_signal(signal.SIGINT)
+        try:
+            while "stopped 3 nodes" not in shown:
+                shown += os.read(terminal, 65_536).decode(errors="replace")
+        finally:
+            os.close(terminal)
+        assert command.wait(WITHIN_S) == 0
+    assert not any(each.is_alive for each in brokers(data))
 
 
 def test_down_ends_a_command_in_the_foreground(data: Path) -> None:
