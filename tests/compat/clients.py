@@ -24,6 +24,7 @@ from tests.process.wire import NO_GROUP
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 DELIVERY_S = int(PATIENCE_S)
+HAS_KCAT = shutil.which("kcat") is not None
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
@@ -252,11 +253,10 @@ def _encoded(text: object) -> bytes | None:
 
 def run_kcat(arguments: Sequence[str], standard_input: str = "") -> str:
     """What kcat printed; it must succeed."""
-    program = shutil.which("kcat")
-    if program is None:
+    if not HAS_KCAT:
         pytest.skip("kcat is not installed (Debian: apt install kcat)")
     run = subprocess.run(
-        [program, "-q", *arguments],
+        ["kcat", "-q", *arguments],
         input=standard_input,
         capture_output=True,
         text=True,
