@@ -233,7 +233,7 @@ def _judge_epochs(running: Campaign, kills: int) -> None:
         if kills >= 30:
             files = ",".join(str(path) for path in segment_files(directory, topic))
             shown = run_tool(Tool.DUMP_LOG, ["--files", files]).output
-            assert all(f"partitionLeaderEpoch: {epoch} " in shown for epoch in found)
+            assert all(f"partitionLeaderEpoch: {each} " in shown for each in found)
 
 
 @pytest.mark.long

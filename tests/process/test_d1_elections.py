@@ -95,7 +95,7 @@ def test_a_demoted_leader_says_so_and_names_its_successor(
     for partition in crew.partitions.values():
         stage.wait_for_end(topic, 2, of=1, partition=partition)
     assert calls.all_are(None)
-    epoch = stage.wait_for(topic, lambda it: it.leader == 2, told_by=3).leader_epoch
+    leader_epoch = stage.wait_for(topic, lambda it: it.leader == 2, told_by=3).leader_epoch
 
     for partition in crew.partitions.values():
         assert elect(stage.cluster, topic, kind=PREFERRED, partition=partition, by=3) == 0
@@ -103,13 +103,16 @@ def test_a_demoted_leader_says_so_and_names_its_successor(
     calls.wait_for(Ok(1))
 
     moved = stage.wait_for(topic, lambda it: it.leader == 1, told_by=2)
-    assert moved.leader_epoch == epoch + 1
+    assert moved.leader_epoch == leader_epoch + 1
     refused = produce_errors(stage, 2, "order")
     assert set(refused) == {ErrorCode.NOT_LEADER_OR_FOLLOWER} and len(refused) >= len(clients)
     assert sorted(stage.asked_for(1, "order")) == sorted(crew.partitions.values())
     answer, endpoints = produce_by_hand(stage.cluster, topic, batch_of(b"by hand"), to=2)
     assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, epoch + 1)
+    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (
+        1,
+        leader_epoch + 1,
+    )
     assert [f"{each.host}:{each.port}" for each in endpoints] == [stage.proxies[1].address]
     assert crew.stored(stage, topic, leader=1) == crew.each("before", "order")
 

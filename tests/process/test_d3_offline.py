@@ -115,20 +115,35 @@ def test_an_unclean_election_and_what_clients_make_of_it(
     read = list(readers["librdkafka"].records)
     unclean_end(stage, producers)
 
-    # Writes: with acks=all refused below the minimum, with acks=1 at an offset that was taken.
+    _write_to_the_unclean_leader(stage, topic, start_producer)
+    _send_a_sequence_that_does_not_follow(stage, lenient, producers[lenient])
+    stage.launch(1)
+    stage.wait_for(topic, lambda it: set(it.isr) == {3, 1}, told_by=3)
+    _read_on(readers)
+    _read_with_what_was_stored(stage, topic)
+    for each in (*readers.values(), *producers.values()):
+        each.close()
+    _judge_the_loss(stage, topic, calls[topic], read)
+
+
+def _write_to_the_unclean_leader(stage: Stage, topic: str, start_producer: StartProducer) -> None:
+    """acks=all is refused below the minimum; acks=1 is given an offset that was taken."""
     strict = start_producer("librdkafka", retries=0, enable_idempotence=False)
     assert strict.send(topic, "refused").wait() == Failed("NOT_ENOUGH_REPLICAS")
     hasty = start_producer("librdkafka", acks="1", enable_idempotence=False)
     assert hasty.send(topic, "new").wait() == Ok(FIRST)
-    producers[lenient].send(lenient, str(ALL))
-    wait_until(lambda: producers[lenient].fatal, "a fatal error")
-    assert producers[lenient].fatal == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    assert ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER in produce_errors(stage, 3, str(ALL))
-    assert end_offset(stage, lenient, of=3) == FIRST
 
-    # Readers, once a second replica has joined and the new record is committed.
-    stage.launch(1)
-    stage.wait_for(topic, lambda it: set(it.isr) == {3, 1}, told_by=3)
+
+def _send_a_sequence_that_does_not_follow(stage: Stage, topic: str, producer: FatalNoted) -> None:
+    producer.send(topic, str(ALL))
+    wait_until(lambda: producer.fatal, "a fatal error")
+    assert producer.fatal == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER in produce_errors(stage, 3, str(ALL))
+    assert end_offset(stage, topic, of=3) == FIRST
+
+
+def _read_on(readers: Mapping[str, LibrdkafkaReader | KafkaPythonReader]) -> None:
+    """Back to 851, or told so where no reset is wanted."""
     told = {name: readers[name].read_until_error() for name in readers if "," in name}
     assert "truncation detected" in told["librdkafka, error"], told
     assert "LogTruncation" in told["kafka-python, none"], told
@@ -137,15 +152,16 @@ def test_an_unclean_election_and_what_clients_make_of_it(
         readers[name].read_until("new")
         assert readers[name].records[-1] == (FIRST, "new")
         assert readers[name].errors == []
+
+
+def _read_with_what_was_stored(stage: Stage, topic: str) -> None:
+    """A restarted consumer knows offset 1001 and the epoch of the record before it."""
     stored = {"offset": ALL, "leader_epoch": 0}
     with closing(LibrdkafkaReader(stage.bootstrap, topic, **stored)) as restarted:
         restarted.read_until("new")
         assert restarted.records == [(FIRST, "new")]
     with closing(LibrdkafkaReader(stage.bootstrap, topic, reset="error", **stored)) as restarted:
         assert "truncation detected" in restarted.read_until_error()
-    for each in (*readers.values(), *producers.values()):
-        each.close()
-    _judge_the_loss(stage, topic, calls[topic], read)
 
 
 @pytest.mark.scenario("X-20")

@@ -184,12 +184,12 @@ def test_a_whole_rack_is_killed_and_comes_back(stage: Stage, start_crew: StartCr
     for number, calls in enumerate(sent):
         calls.wait_for(Ok(number))
 
-    for partition, (leader, epoch) in enumerate([(3, 1), (3, 0), (4, 0)]):
+    for partition, (leader, leader_epoch) in enumerate([(3, 1), (3, 0), (4, 0)]):
         for witness in (3, 4):
             standing = stage.wait_for(
                 topic, lambda it, b=leader: it.isr == [b], partition=partition, told_by=witness
             )
-            assert (standing.leader, standing.leader_epoch) == (leader, epoch)
+            assert (standing.leader, standing.leader_epoch) == (leader, leader_epoch)
             assert standing.replicas == R8[partition]
         values = stage.values(topic, leader=leader, partition=partition)
         assert values == [str(number) for number in range(2 * RECORDS)]

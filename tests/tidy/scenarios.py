@@ -39,6 +39,16 @@ _TOLD = """
     X- 1-17 20 31-39 41 44-46
 """
 
+# First shown with processes, and in need of neither a group nor a transaction.
+_PROCESS = """
+    D1-T 1-2 4; D1-E 2; D1-P 1-4; D1-V 4; D1-S 1 5
+    D2-A 1; D2-E 6; D2-C 1
+    D3-T 1 4-6 14 18-20; D3-C 1 6 7c; D3-U 4; D3-P 1-2; D3-PS 1-2 2d; D3-PB 1-7; D3-F 2
+    D3-S 3 5; D3-Q 4-6; D3-D 1-8 10
+    D5-L 1; D5-P 1-2; D5-F 2-3; D5-C 1; D5-R 1-2 4 8-12; D5-B 1 4-6
+    X- 4-5 13-17 20 31-32 36 39 41 45-46
+"""
+
 _FAMILIES = """
     D1-E 1-2; D1-F 1-2; D1-I 1-2; D1-P 1-4; D1-R 1-3; D1-S 1-5; D1-T 1-5; D1-V 1-4; D1-W 1-7
     D1-K 1-8; D1-Q 1-6; D1-Z 1-6
@@ -69,6 +79,8 @@ def _ids(families: str) -> frozenset[str]:
 KNOWN = _ids(_FAMILIES)
 TOLD = _ids(_TOLD)
 """What a story of the lab must show in the simulator: the heart of a replicated cluster."""
+PROCESS = _ids(_PROCESS)
+"""What a test must show with real brokers and unmodified clients."""
 
 
 def is_known(scenario: str) -> bool:

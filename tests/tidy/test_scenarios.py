@@ -14,8 +14,9 @@ import pytest
 from tests.tidy.claims import STORIES, Claim, claims, claims_of
 from tests.tidy.reading import ROOT, Source, text_files
 from tests.tidy.scenario_table import TABLE_PATH, table
-from tests.tidy.scenarios import KNOWN, REQUIRED, TOLD, is_known
+from tests.tidy.scenarios import KNOWN, PROCESS, REQUIRED, TOLD, is_known
 
+PROCESSES = ("tests/process/", "tests/compat/")
 MENTIONED = re.compile(r"\b(?:D[1-5]-[A-Z]{1,2}\d+[a-d]?(?:-[AB])?|X-\d+)\b")
 
 
@@ -46,6 +47,11 @@ def test_the_heart_of_the_cluster_is_told_in_stories() -> None:
     assert not unshown(TOLD, told)
 
 
+def test_real_processes_show_what_they_must() -> None:
+    shown = [claim for claim in claims() if claim.path.startswith(PROCESSES)]
+    assert not unshown(PROCESS, shown)
+
+
 def test_pages_mention_only_scenarios_that_are_shown() -> None:
     pages = [page for page in text_files() if page.path.endswith(".md")]
     mentioned = {name for page in pages for name in MENTIONED.findall(page.text)}
@@ -60,8 +66,8 @@ def test_the_table_of_scenarios_is_up_to_date() -> None:
 
 
 def test_the_lists_agree() -> None:
-    assert REQUIRED.keys() | TOLD <= KNOWN
-    assert len(TOLD) == 149
+    assert REQUIRED.keys() | TOLD | PROCESS <= KNOWN
+    assert (len(TOLD), len(PROCESS)) == (149, 86)
     assert {"D3-S2b-A", "D1-W7", "D3-PS2d"} <= KNOWN
     assert is_known("D3-C3a")
     assert not is_known("D3-C9a")
