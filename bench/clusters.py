@@ -20,7 +20,7 @@ from tests.kafka import KafkaCluster
 from tests.process.wire import WireClient
 
 BROKERS = 3
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 PAUSE_S = 0.02
 PREFERRED = 0
 METADATA_LOG = "__cluster_metadata"

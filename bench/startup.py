@@ -29,7 +29,7 @@ from tidelog.cluster.ports import free_ports
 
 TOPIC = "first"
 PAUSE_S = 0.005
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 BAR_S, BAR = 1.0, 0.1
 COLD, AGAIN = "cold start", "start after kill -9 of all"
 FIRST_ACK = "first acknowledged write"
