@@ -238,10 +238,10 @@ class Engine(Protocol):
 
     # The network
 
-    def cut(self, source: Host, target: Host) -> None:
-        """Nothing that source sends reaches target. It is silence, never a refusal."""
+    def cut(self, *ways: tuple[Host, Host]) -> None:
+        """On each way nothing that the one sends reaches the other: silence, never a refusal."""
 
-    def heal(self, source: Host, target: Host) -> None: ...
+    def heal(self, *ways: tuple[Host, Host]) -> None: ...
 
     def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None: ...
 
@@ -253,11 +253,11 @@ class Engine(Protocol):
     def reset_connections(self, node: int) -> None:
         """Something on the way resets every connection of this node, for both of its sides."""
 
-    def hold(self, source: int, target: int, purpose: str) -> None:
-        """Withhold what source sends to target on their links of one purpose: "replica" (follower
-        and leader), "quorum" (voters) or "controller" (a broker and the active controller)."""
+    def hold(self, purpose: str, *ways: tuple[int, int]) -> None:
+        """Withhold what the one sends to the other on their links of one purpose: "replica"
+        (follower and leader), "quorum" (voters), "controller" (broker and active controller)."""
 
-    def release(self, source: int, target: int, purpose: str) -> None: ...
+    def release(self, purpose: str, *ways: tuple[int, int]) -> None: ...
 
     # Evidence
 

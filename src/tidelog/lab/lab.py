@@ -158,47 +158,40 @@ class Lab(Looking):
         self.engine.lose_power(nodes, keeps=keeps)
 
     def cut(self, source: Host, target: Host) -> None:
-        self.engine.cut(source, target)
+        self.engine.cut((source, target))
 
     def heal(self, source: Host, target: Host) -> None:
-        self.engine.heal(source, target)
+        self.engine.heal((source, target))
 
     def isolate(self, node: int, *others: Host) -> None:
         """Cut both directions to these hosts, or to every other node."""
-        for other in others or self.others(node):
-            self.engine.cut(node, other)
-            self.engine.cut(other, node)
+        self.engine.cut(*_both_ways(node, others or self.others(node)))
 
     def rejoin(self, node: int, *others: Host) -> None:
-        for other in others or self.others(node):
-            self.engine.heal(node, other)
-            self.engine.heal(other, node)
+        self.engine.heal(*_both_ways(node, others or self.others(node)))
 
     def hold(self, *followers: int, what: str = ANSWERS) -> None:
         """Hold(b): what its leaders answer is withheld from each of these followers.
 
         With REQUESTS it is what these followers ask their leaders.
         """
-        for follower, other in self._pairs(followers):
-            pair = (other, follower) if what == ANSWERS else (follower, other)
-            self.engine.hold(*pair, REPLICA)
+        asked = self._asked_by(followers)
+        self.engine.hold(REPLICA, *(asked if what == REQUESTS else map(_back, asked)))
 
     def release(self, *followers: int) -> None:
         """No fetch of these followers is withheld any more, nor any answer to one."""
-        for follower, other in self._pairs(followers):
-            self.engine.release(other, follower, REPLICA)
-            self.engine.release(follower, other, REPLICA)
+        asked = self._asked_by(followers)
+        self.engine.release(REPLICA, *map(_back, asked), *asked)
 
     def withhold(self, source: int, *targets: int, purpose: str) -> None:
         """Hold back what source says to these nodes on links of one purpose."""
-        for target in targets:
-            self.engine.hold(source, target, purpose)
+        self.engine.hold(purpose, *((source, target) for target in targets))
 
     def let_pass(self, source: int, *targets: int, purpose: str) -> None:
-        for target in targets:
-            self.engine.release(source, target, purpose)
+        self.engine.release(purpose, *((source, target) for target in targets))
 
-    def _pairs(self, followers: Sequence[int]) -> list[tuple[int, int]]:
+    def _asked_by(self, followers: Sequence[int]) -> list[tuple[int, int]]:
+        """From each of these followers to each broker that might be its leader."""
         return [
             (follower, other)
             for follower in followers
@@ -280,3 +273,12 @@ class Lab(Looking):
             return self.desc(index).leader is None
         except Unanswered:
             return False
+
+
+def _both_ways(node: int, others: Sequence[Host]) -> list[tuple[Host, Host]]:
+    return [way for other in others for way in ((node, other), (other, node))]
+
+
+def _back(way: tuple[int, int]) -> tuple[int, int]:
+    source, target = way
+    return target, source

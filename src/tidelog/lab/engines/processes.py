@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
-from tidelog.cluster.breaking import Fault
 from tidelog.cluster.cluster import PROGRAM, Cluster
 from tidelog.cluster.layout import NodePlan
 from tidelog.core.wire.schema import Message
@@ -25,6 +24,7 @@ from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProduc
 from tidelog.lab.engines.process_questions import ProcessPending, Questions
 from tidelog.lab.engines.request_journal import RequestJournal
 from tidelog.lab.engines.story_clock import StoryClock
+from tidelog.lab.engines.story_faults import StoryFaults, Way
 
 PACE = 3.0
 """A session of 6 s takes 2 s, which a busy machine of two cores keeps."""
@@ -33,10 +33,6 @@ ASK_LONGER_BY_S = 20.0
 LOOK_AGAIN_S = 0.002
 SETTINGS = {"tidelog.log.format": "json", "tidelog.log.level": "debug"}
 """What the engine itself wants of every node."""
-
-
-Way = tuple[str, Host, Host]
-"""A kind of fault, from whom, to whom."""
 
 
 class ProcessEngine:
@@ -51,7 +47,6 @@ class ProcessEngine:
         self._changed = threading.Condition()
         self._questions = Questions(self._clock, self._on_change)
         self._clients: list[ThreadedProducer | ThreadedConsumer] = []
-        self._faults: dict[Way, Fault] = {}
         self._cluster: Cluster | None = None
 
     def __enter__(self) -> Self:
@@ -82,6 +77,7 @@ class ProcessEngine:
             data=self._data,
         )
         cluster.launch(kind=PROGRAM)
+        self._faults = StoryFaults(cluster)
         self._addresses = {node: _address(told.address) for node, told in cluster.nodes.items()}
         self._files = {
             node: PartitionFiles([told.data_path]) for node, told in cluster.nodes.items()
@@ -192,29 +188,23 @@ class ProcessEngine:
 
     # The network
 
-    def cut(self, source: Host, target: Host) -> None:
-        self._disturb(
-            ("cut", source, target),
-            lambda: self.cluster.cut(_host(source), _host(target), one_way=True),
-        )
+    def cut(self, *ways: tuple[Host, Host]) -> None:
+        self._faults.begin("cut", _named("cut", ways))
 
-    def heal(self, source: Host, target: Host) -> None:
-        self._undo(("cut", source, target))
+    def heal(self, *ways: tuple[Host, Host]) -> None:
+        self._faults.end(_named("cut", ways))
 
     def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None:
-        self._undo(("delay", source, target))
+        way = ("delay", source, target)
+        self._faults.end([way])
         if delay_ms:
-            ms = self._clock.real_ms(delay_ms)
-            self._disturb(
-                ("delay", source, target),
-                lambda: self.cluster.delay(_host(source), _host(target), ms=ms, one_way=True),
-            )
+            self._faults.begin("delay", [way], delay_ms=self._clock.real_ms(delay_ms))
 
-    def hold(self, source: int, target: int, purpose: str) -> None:
-        self._disturb((purpose, source, target), lambda: self.cluster.hold(source, target, purpose))
+    def hold(self, purpose: str, *ways: tuple[int, int]) -> None:
+        self._faults.begin("hold", _named(purpose, ways), purpose=purpose)
 
-    def release(self, source: int, target: int, purpose: str) -> None:
-        self._undo((purpose, source, target))
+    def release(self, purpose: str, *ways: tuple[int, int]) -> None:
+        self._faults.end(_named(purpose, ways))
 
     # Evidence
 
@@ -270,15 +260,6 @@ class ProcessEngine:
         with self._changed:
             self._changed.notify_all()
 
-    def _disturb(self, way: Way, begin: Callable[[], Fault]) -> None:
-        if way not in self._faults:
-            self._faults[way] = begin()
-
-    def _undo(self, way: Way) -> None:
-        fault = self._faults.pop(way, None)
-        if fault is not None:
-            fault.undo()
-
     def _record(self, node: int) -> None:
         """What the node is asked is written down from now on."""
         path = str(self._journals[node].path)
@@ -288,8 +269,8 @@ class ProcessEngine:
         assert not self.is_running(node), f"node {node} runs"
 
 
-def _host(host: Host) -> Host:
-    return host if isinstance(host, int) else f"client:{host}"
+def _named(kind: str, ways: Iterable[tuple[Host, Host]]) -> list[Way]:
+    return [(kind, source, target) for source, target in ways]
 
 
 def _address(text: str) -> tuple[str, int]:

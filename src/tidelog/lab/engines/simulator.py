@@ -194,11 +194,13 @@ class SimulatorEngine:
 
     # The network
 
-    def cut(self, source: Host, target: Host) -> None:
-        self.network.cut(_host(source), _host(target))
+    def cut(self, *ways: tuple[Host, Host]) -> None:
+        for source, target in ways:
+            self.network.cut(_host(source), _host(target))
 
-    def heal(self, source: Host, target: Host) -> None:
-        self.network.heal(_host(source), _host(target))
+    def heal(self, *ways: tuple[Host, Host]) -> None:
+        for source, target in ways:
+            self.network.heal(_host(source), _host(target))
 
     def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None:
         delay_us = delay_ms * 1_000
@@ -215,11 +217,13 @@ class SimulatorEngine:
     def reset_connections(self, node: int) -> None:
         self.network.reset_connections(host_of(node))
 
-    def hold(self, source: int, target: int, purpose: str) -> None:
-        self.cluster.hold(source, target, purpose)
+    def hold(self, purpose: str, *ways: tuple[int, int]) -> None:
+        for source, target in ways:
+            self.cluster.hold(source, target, purpose)
 
-    def release(self, source: int, target: int, purpose: str) -> None:
-        self.cluster.release(source, target, purpose)
+    def release(self, purpose: str, *ways: tuple[int, int]) -> None:
+        for source, target in ways:
+            self.cluster.release(source, target, purpose)
 
     # Evidence
 

@@ -85,6 +85,7 @@ def a_growing_isr_counts_before_it_is_committed(lab: Lab) -> None:
     lab.hold(3, what=REQUESTS)
     lab.start(3)
     lab.until("1 knows that 3 is back", lambda: 3 not in lab.desc(via=1).offline)
+    writer = lab.writer("writer", idempotent=True)
     lab.withhold(CONTROLLER, 1, purpose="controller")  # 1 proposes, and never hears the answer,
     lab.withhold(CONTROLLER, 1, purpose="quorum")  # nor reads of it in the metadata
     released_us = lab.now_us
@@ -94,7 +95,6 @@ def a_growing_isr_counts_before_it_is_committed(lab: Lab) -> None:
         lambda: bool(lab.happenings(1, "IsrProposed", since_us=released_us)),
     )
     lab.hold(3)
-    writer = lab.writer("writer", idempotent=True)
     message = writer.begin("message", to=1)
     lab.at_the_moment("2 has it", lambda: "message" in lab.payloads(2))
     lab.pass_ms(500)
