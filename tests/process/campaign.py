@@ -1,101 +1,165 @@
-"""What producers were told, held against the log by the judge that also judges the simulator."""
+"""A campaign: a cluster under load, and at its end the judge and a look at every replica."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
-from tests.process.producers import Call, Ok
-from tests.process.wire import WireClient, whole_records
-from tidelog.core.wire.record_batch import batches
-from tidelog.judge.history import (
-    Acks,
-    Anomaly,
-    FinalLog,
-    Operation,
-    Outcome,
-    Seen,
-    Sequence32,
-    Wrote,
-)
-from tidelog.judge.verdict import judge
+import pytest
+
+from tests.process.broker import Setting
+from tests.process.cluster import BOTH_ROLES, ClusterProcesses, Standing
+from tests.process.evidence import PREFERRED, elect
+from tests.process.judging import final_log, verdict
+from tests.process.load import PARTITIONS, Load
+from tests.process.producers import TimelineProducer, Wishes
+from tests.process.timelines import make_producer
+from tests.process.waiting import wait_until
+from tests.process.wire import batches_on_disk
 
 
-def writes(
-    calls: Iterable[Call],
+class Campaign:
+    """A cluster, and loads that write to a topic each."""
+
+    def __init__(self, cluster: ClusterProcesses, loads: list[Load]) -> None:
+        self.cluster = cluster
+        self.loads = loads
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        return [(load.topic, partition) for load in self.loads for partition in range(PARTITIONS)]
+
+    def write(self, count: int) -> None:
+        """Everybody gets more to write, and is in the midst of it."""
+        for load in self.loads:
+            load.grant(count)
+        for load in self.loads:
+            load.wait_for(1 / 4)
+
+    def write_through(self, count: int) -> None:
+        """Everybody gets more to write, and gets it done but for the last ones."""
+        for load in self.loads:
+            load.grant(count)
+        for load in self.loads:
+            load.wait_for(3 / 4)
+
+    def wait_until_whole(self) -> None:
+        self.cluster.wait_until_formed()
+        for topic, partition in self.places:
+            self._wait_for_all_replicas(topic, partition)
+
+    def spread_leaders(self) -> None:
+        """Each partition is led by the first of its replicas again, and everybody says so."""
+        for topic, partition in self.places:
+            first = self.standing(topic, partition).replicas[0]
+            elect(self.cluster, topic, kind=PREFERRED, partition=partition, by=first)
+            for broker in self.cluster.broker_ids:
+
+                def is_told(broker: int = broker, first: int = first) -> bool:
+                    told = self.cluster.standing(topic, partition, told_by=broker)  # noqa: B023
+                    return told is not None and told.leader == first
+
+                wait_until(is_told, f"{topic}-{partition} to be led by {first}")
+
+    def leader_epoch(self, topic: str) -> int:
+        return self.standing(topic, 0).leader_epoch
+
+    def leader(self, topic: str, partition: int) -> int:
+        return self.standing(topic, partition).leader
+
+    def finish(self) -> None:
+        """Judge what the loads were told, and compare the replicas batch by batch."""
+        for load in self.loads:
+            load.finish()
+        self.wait_until_whole()
+        for load in self.loads:
+            for partition in range(PARTITIONS):
+                leader = self.leader(load.topic, partition)
+                address = self.cluster.nodes[leader].address
+                final = final_log(address, load.topic, partition=partition, at_us=10**12)
+                found = verdict(load.history(partition), final)
+                assert found == [], found[:5]
+                self._compare_replicas(load.topic, partition, final.end_offset)
+
+    def _compare_replicas(self, topic: str, partition: int, end_offset: int) -> None:
+        copies = [
+            batches_on_disk(self.cluster.nodes[broker].log_directory, topic, partition=partition)
+            for broker in self.standing(topic, partition).replicas
+        ]
+        assert copies[0][-1][0].end_offset == end_offset
+        assert all(copy == copies[0] for copy in copies), f"{topic}-{partition} differs"
+
+    def standing(self, topic: str, partition: int) -> Standing:
+        """As soon as anybody who runs names a leader."""
+
+        def told() -> Standing | None:
+            for broker in self.cluster.broker_ids:
+                if self.cluster.nodes[broker].is_running:
+                    standing = self.cluster.standing(topic, partition, told_by=broker)
+                    if standing is not None and standing.leader >= 0:
+                        return standing
+            return None
+
+        return wait_until(told, f"a leader of {topic}-{partition}")
+
+    def _wait_for_all_replicas(self, topic: str, partition: int) -> None:
+        def is_whole() -> bool:
+            standing = self.standing(topic, partition)
+            return sorted(standing.isr) == sorted(standing.replicas)
+
+        wait_until(is_whole, f"all replicas of {topic}-{partition}")
+
+
+@contextmanager
+def campaign(
+    directory: Path,
+    clients: tuple[str, ...],
+    request: pytest.FixtureRequest,
     *,
-    partition: str,
-    writer: str = "writer",
-    acks: Acks = Acks.ALL,
-    in_order: bool = True,
-) -> list[Operation]:
-    """What one producer was told about its records, each handed over after the one before it."""
-    found: list[Operation] = []
-    for place, call in enumerate(calls):
-        told = call.outcome
-        is_ok = isinstance(told, Ok)
-        found.append(
-            Wrote(
-                at_us=2 * place + 1,
-                invoked_us=2 * place,
-                partition=partition,
-                payloads=(call.value,),
-                outcome=Outcome.OK if is_ok else Outcome.UNKNOWN,
-                base_offset=told.offset if isinstance(told, Ok) else None,
-                error=None if told is None or isinstance(told, Ok) else told.error,
-                writer=writer,
-                acks=acks,
-                order=place if in_order else None,
-            )
-        )
-    return found
-
-
-def final_log(address: str, topic: str, *, partition: int, at_us: int) -> FinalLog:
-    """All that the leader at this address gives to read."""
-    seen: list[Seen] = []
-    with WireClient(address) as wire:
-        offset = wire.offset_at(topic, -2, partition=partition).offset
-        log_start_offset = offset
-        while True:
-            answer = wire.fetch(topic, offset, partition=partition, bytes_max=16 << 20)
-            assert answer.error_code == 0, answer.error_code
-            if offset >= answer.high_watermark:
-                break
-            found = [each for each in _seen(bytes(answer.records)) if each.offset >= offset]
-            assert found, f"nothing at {offset}, below the high watermark"
-            seen += found
-            offset = found[-1].offset + 1
-    return FinalLog(
-        at_us=at_us,
-        partition=f"{topic}-{partition}",
-        log_start_offset=log_start_offset,
-        end_offset=offset,
-        records=tuple(seen),
+    roles: tuple[str, ...] = (BOTH_ROLES,) * 3,
+    settings: Mapping[str, Setting] | None = None,
+    settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
+    request_timeout_ms: int | None = None,
+) -> Iterator[Campaign]:
+    """Comes when everybody writes; judges at the end."""
+    wishes = (
+        Wishes() if request_timeout_ms is None else Wishes(request_timeout_ms=request_timeout_ms)
     )
+    producers: list[TimelineProducer] = []
+    with ClusterProcesses(
+        directory=directory, roles=roles, settings=settings, settings_of=settings_of
+    ) as cluster:
+        loads = []
+        for client in clients:
+            create_topic(cluster, f"of-{client}")
+            producers.append(make_producer(client, cluster.bootstrap, wishes, request))
+            loads.append(Load(producers[-1], name=client, topic=f"of-{client}"))
+        for load in loads:
+            load.start()
+        running = Campaign(cluster, loads)
+        try:
+            yield running
+            running.finish()
+        finally:
+            for producer in producers:
+                producer.close()
 
 
-def verdict(history: Sequence[Operation], final: FinalLog) -> list[Anomaly]:
-    """What no excuse covers: none is given."""
-    return judge([*history, final])
-
-
-def lost(anomalies: Sequence[Anomaly]) -> list[str]:
-    """The payloads that were acknowledged and are gone."""
-    return [each.evidence.split("'")[1] for each in anomalies if each.check == "lost"]
-
-
-def _seen(data: bytes) -> list[Seen]:
-    view = memoryview(data)
-    records = {
-        record.offset: (record.value or b"").decode().rstrip(".") for record in whole_records(data)
+def create_topic(cluster: ClusterProcesses, name: str) -> None:
+    """Three partitions with three copies and a minimum of two, led by different brokers."""
+    topic = {
+        "name": name,
+        "num_partitions": PARTITIONS,
+        "replication_factor": 3,
+        "configs": [{"name": "min.insync.replicas", "value": "2"}],
     }
-    found = []
-    for _, header in batches(view):
-        for offset in range(header.base_offset, header.end_offset):
-            numbered = None
-            if header.producer_id >= 0:
-                sequence = (header.base_sequence + offset - header.base_offset) % 2**31
-                numbered = Sequence32(header.producer_id, header.producer_epoch, sequence)
-            if offset in records:
-                found.append(Seen(offset, records[offset], numbered, header.leader_epoch))
-    return found
+    with cluster.wire(cluster.broker_ids[0]) as wire:
+        answer = wire.ask("CreateTopics", 7, topics=[topic], timeout_ms=60_000)
+    assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+    wait_until(
+        lambda: all(
+            cluster.standing(name, PARTITIONS - 1, told_by=each) for each in cluster.broker_ids
+        ),
+        f"{name} to be known",
+    )

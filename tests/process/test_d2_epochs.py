@@ -60,7 +60,8 @@ def test_each_replica_knows_where_each_leaders_records_begin(
     for broker in (1, 2, 3):
         wait_until(lambda broker=broker: end_offset(stage, topic, of=broker) == 5, "all records")
         directory = stage.cluster.nodes[broker].log_directory / f"{topic}-0"
-        assert (directory / CHECKPOINT).read_text() == "0\n3\n0 0\n1 2\n2 3\n"
+        file = directory / CHECKPOINT
+        wait_until(lambda file=file: file.read_text() == "0\n3\n0 0\n1 2\n2 3\n", "its epochs")
         facts = dumped(directory)
         [told] = [fact["entries"] for fact in facts if fact["kind"] == "leader epochs"]
         assert [(one["leader_epoch"], one["start_offset"]) for one in told] == [

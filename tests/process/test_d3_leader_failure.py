@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.process.campaign import final_log, lost, verdict, writes
 from tests.process.evidence import dumped
+from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Failed, Librdkafka, Ok, Wishes
 from tests.process.proxy import FETCH, Seen
 from tests.process.readers import KafkaPythonReader, LibrdkafkaReader

@@ -13,8 +13,8 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from tests.process.campaign import final_log, lost, verdict, writes
 from tests.process.evidence import all_events, end_offset, produce_errors
+from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Call, Failed, Librdkafka, Ok, Wishes
 from tests.process.readers import KafkaPythonReader, LibrdkafkaReader
 from tests.process.stage import Stage, running_stage

@@ -15,7 +15,7 @@ import confluent_kafka.admin
 import pytest
 
 import tidelog
-from tests.process.campaign import final_log, lost, verdict, writes
+from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Librdkafka, Ok, Wishes
 from tests.process.readers import LibrdkafkaReader
 from tests.process.target import IS_KAFKA
@@ -105,14 +105,7 @@ def test_two_believe_that_they_lead_and_one_can_commit(cluster: tidelog.Cluster)
     with closing(Sides(cluster, old, new)) as sides:
         before = sides.careful.send("orders", "before")
         assert before.wait() == Ok(0)
-        # Whoever has written once knows the way, and asks nobody on the other side for it.
-        early = [sides.hasty.send("orders", "early")]
-        assert early[0].wait() == Ok(1)
-        early.append(sides.blind.send("orders", "early and blind"))
-        early.append(sides.safe.send("orders", "early and safe"))
-        assert isinstance(early[1].wait(), Ok) and isinstance(early[2].wait(), Ok)
-        sides.reader.read_until("early and blind")
-        sides.reader.read_until("early and safe")
+        sides.find_the_way()
         pid = cluster.nodes[old].pid
         cluster.isolate(old)
         sides.part()
@@ -161,6 +154,13 @@ class Sides:
         self.blind = Librdkafka(self.old, Wishes(acks="0", enable_idempotence=False), **name)
         self.reader = LibrdkafkaReader(self.old, "orders", **name)
         self.safe = Librdkafka(self.new, patient, **{"client.id": "new-side"})
+
+    def find_the_way(self) -> None:
+        """Whoever has written once knows the leader, and asks nobody on the other side for it."""
+        for name in ("hasty", "blind", "safe"):
+            producer: Librdkafka = getattr(self, name)
+            assert isinstance(producer.send("orders", f"{name} before").wait(), Ok)
+            self.reader.read_until(f"{name} before")
 
     def part(self) -> None:
         """Nobody reaches a broker of the other side."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.process.campaign import final_log, lost, verdict, writes
 from tests.process.evidence import PREFERRED, active_controller, all_events, dumped, elect, events
+from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Call, Ok
 from tests.process.stage import METADATA_TOPIC, Stage
 from tests.process.target import IS_KAFKA
@@ -154,12 +154,14 @@ def test_connections_are_refused_though_the_broker_lives(
     calls = [producer.send(topic, str(number)) for number in range(RECORDS)]
     pid = stage.cluster.nodes[1].pid
 
+    def refusals() -> int:
+        words = ("leader_id=1", "reason=refused")
+        return len(events(stage.cluster, 2, "FollowerBackedOff", *words))
+
+    before = refusals()
     stage.proxies[1].refuse()
     stage.proxies[1].reset()
-    wait_until(
-        lambda: events(stage.cluster, 2, "FollowerBackedOff", "leader_id=1", "reason=refused"),
-        "followers that are refused",
-    )
+    wait_until(lambda: refusals() > before, "followers that are refused")
     stage.proxies[1].listen_again()
     calls += [producer.send(topic, str(number)) for number in range(RECORDS, 2 * RECORDS)]
 

@@ -1,0 +1,101 @@
+"""What producers were told, held against the log by the judge that also judges the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tests.process.producers import Call, Ok
+from tests.process.wire import WireClient, whole_records
+from tidelog.core.wire.record_batch import batches
+from tidelog.judge.history import (
+    Acks,
+    Anomaly,
+    FinalLog,
+    Operation,
+    Outcome,
+    Seen,
+    Sequence32,
+    Wrote,
+)
+from tidelog.judge.verdict import judge
+
+
+def writes(
+    calls: Iterable[Call],
+    *,
+    partition: str,
+    writer: str = "writer",
+    acks: Acks = Acks.ALL,
+    in_order: bool = True,
+) -> list[Operation]:
+    """What one producer was told about its records, each handed over after the one before it."""
+    found: list[Operation] = []
+    for place, call in enumerate(calls):
+        told = call.outcome
+        is_ok = isinstance(told, Ok)
+        found.append(
+            Wrote(
+                at_us=2 * place + 1,
+                invoked_us=2 * place,
+                partition=partition,
+                payloads=(call.value,),
+                outcome=Outcome.OK if is_ok else Outcome.UNKNOWN,
+                base_offset=told.offset if isinstance(told, Ok) else None,
+                error=None if told is None or isinstance(told, Ok) else told.error,
+                writer=writer,
+                acks=acks,
+                order=place if in_order else None,
+            )
+        )
+    return found
+
+
+def final_log(address: str, topic: str, *, partition: int, at_us: int) -> FinalLog:
+    """All that the leader at this address gives to read."""
+    seen: list[Seen] = []
+    with WireClient(address) as wire:
+        offset = wire.offset_at(topic, -2, partition=partition).offset
+        log_start_offset = offset
+        while True:
+            answer = wire.fetch(topic, offset, partition=partition, bytes_max=16 << 20)
+            assert answer.error_code == 0, answer.error_code
+            if offset >= answer.high_watermark:
+                break
+            found = [each for each in _seen(bytes(answer.records)) if each.offset >= offset]
+            assert found, f"nothing at {offset}, below the high watermark"
+            seen += found
+            offset = found[-1].offset + 1
+    return FinalLog(
+        at_us=at_us,
+        partition=f"{topic}-{partition}",
+        log_start_offset=log_start_offset,
+        end_offset=offset,
+        records=tuple(seen),
+    )
+
+
+def verdict(history: Sequence[Operation], final: FinalLog) -> list[Anomaly]:
+    """What no excuse covers: none is given."""
+    return judge([*history, final])
+
+
+def lost(anomalies: Sequence[Anomaly]) -> list[str]:
+    """The payloads that were acknowledged and are gone."""
+    return [each.evidence.split("'")[1] for each in anomalies if each.check == "lost"]
+
+
+def _seen(data: bytes) -> list[Seen]:
+    view = memoryview(data)
+    records = {
+        record.offset: (record.value or b"").decode().rstrip(".") for record in whole_records(data)
+    }
+    found = []
+    for _, header in batches(view):
+        for offset in range(header.base_offset, header.end_offset):
+            numbered = None
+            if header.producer_id >= 0:
+                sequence = (header.base_sequence + offset - header.base_offset) % 2**31
+                numbered = Sequence32(header.producer_id, header.producer_epoch, sequence)
+            if offset in records:
+                found.append(Seen(offset, records[offset], numbered, header.leader_epoch))
+    return found
