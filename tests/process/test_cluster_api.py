@@ -180,7 +180,7 @@ def test_a_status_knows_how_far_every_replica_is(cluster: tidelog.Cluster) -> No
         return is_read and orders.log_end_offsets == dict.fromkeys((1, 2, 3), end + 1)
 
     cluster.wait_until(has_all, "every replica to hold the record")
-    assert cluster.status().is_healthy
+    cluster.wait_until(lambda: cluster.status().is_healthy, "a healthy cluster")
 
 
 def test_several_threads_may_ask_and_break_at_the_same_time(cluster: tidelog.Cluster) -> None:

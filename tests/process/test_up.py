@@ -23,6 +23,7 @@ from tidelog.cluster.processes import Process, read_pid_file
 pytestmark = pytest.mark.xdist_group("up")
 
 WITHIN_S = 120.0
+NODES_MAX = 3
 
 
 @pytest.fixture
@@ -35,7 +36,17 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 
 def up(data: Path, *arguments: str) -> Said:
-    return tidelog_process("up", "--data", str(data), "--port", "0", *arguments)
+    return tidelog_process("up", "--data", str(data), *_port(data), *arguments)
+
+
+def _port(data: Path) -> list[str]:
+    """Of a new cluster: ports that stay ours while it is down. A resumed one keeps what it has."""
+    if (data / "cluster.json").exists():
+        return []
+    while True:
+        ports = [free_port() for _ in range(NODES_MAX)]
+        if ports == list(range(ports[0], ports[0] + NODES_MAX)):
+            return ["--port", str(ports[0])]
 
 
 def brokers(data: Path) -> list[Process]:
@@ -50,7 +61,7 @@ class Foreground:
         self.out = data.with_name("out")
         with self.out.open("wb") as out, data.with_name("err").open("wb") as err:
             self.process = subprocess.Popen(
-                [*COMMAND, "up", "--data", str(data), "--port", "0", *arguments],
+                [*COMMAND, "up", "--data", str(data), *_port(data), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -125,7 +136,7 @@ def test_in_a_pipe_changes_are_lines_and_ctrl_c_stops_everything(data: Path) -> 
 
     fault = tidelog_verb("fault", "kill", "2", "--data", str(data))
     assert fault.code == 0
-    running.wait_for("node 2: up -> down")
+    running.wait_for(" -> down")
     running.wait_for("fault f1: killed broker 2")
     assert tidelog_verb("fault", "restart", "2", "--data", str(data)).code == 0
     running.wait_for("fault f1 is over")
@@ -140,7 +151,7 @@ def test_in_a_pipe_changes_are_lines_and_ctrl_c_stops_everything(data: Path) -> 
 
 def test_in_a_terminal_there_is_a_live_table(data: Path) -> None:
     terminal, their_end = pty.openpty()
-    arguments = ["up", "--data", str(data), "--port", "0", "--brokers", "2"]
+    arguments = ["up", "--data", str(data), *_port(data), "--brokers", "2"]
     shown = ""
     with subprocess.Popen(
         [*COMMAND, *arguments], stdin=their_end, stdout=their_end, stderr=their_end
@@ -151,12 +162,10 @@ def test_in_a_terminal_there_is_a_live_table(data: Path) -> None:
         assert "bootstrap servers: 127.0.0.1:" in shown
         assert "\x1b[" in shown
         command.send_signal(signal.SIGINT)
-        try:
-            while "stopped 3 nodes" not in shown:
-                shown += os.read(terminal, 65_536).decode(errors="replace")
-        finally:
-            os.close(terminal)
+        while "stopped 3 nodes" not in shown:
+            shown += os.read(terminal, 65_536).decode(errors="replace")
         assert command.wait(WITHIN_S) == 0
+    os.close(terminal)
     assert not any(each.is_alive for each in brokers(data))
 
 

@@ -37,7 +37,9 @@ def watch_live(cluster: Cluster, *, every_s: float) -> None:
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while True:
             cluster.reap()
-            live.update(picture(cluster.status(), lines=console.size.height), refresh=True)
+            live.update(
+                picture(cluster.status(timeout_s=every_s), lines=console.size.height), refresh=True
+            )
             pause.wait(every_s)
 
 

@@ -12,11 +12,11 @@ from tidelog.cluster.cluster import Cluster
 def watch_plainly(cluster: Cluster, *, every_s: float) -> None:
     """Until an interrupt."""
     pause = threading.Event()
-    before = cluster.status()
+    before = cluster.status(timeout_s=every_s)
     while True:
         pause.wait(every_s)
         cluster.reap()
-        after = cluster.status()
+        after = cluster.status(timeout_s=every_s)
         for line in changes(before, after):
             print(f"{time.strftime('%H:%M:%S')}  {line}", flush=True)
         before = after

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidelog.cluster.status import ClusterStatus
 
 START_WITHIN_S = 60.0
+STATUS_WITHIN_S = 3.0
 
 
 class Fault:
@@ -200,11 +201,11 @@ class Breaking(Looking):
 
     # All of them.
 
-    def status(self) -> ClusterStatus:
-        """All of it in one value. Never waits long for a node that does not answer."""
+    def status(self, *, timeout_s: float = STATUS_WITHIN_S) -> ClusterStatus:
+        """All of it in one value; nobody who does not answer is waited for longer than that."""
         from tidelog.cluster.surveying import survey
 
-        return survey(self)
+        return survey(self, timeout_s=timeout_s)
 
     def faults(self) -> list[Fault]:
         """Those of now, whoever made them."""

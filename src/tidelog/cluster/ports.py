@@ -3,7 +3,8 @@
 A port that the system chooses is chosen again as soon as nobody listens there, even as the near end
 of somebody's connection; a broker that is killed and comes back must find its port free. So these
 lie below those that the system chooses from, and every launcher locks the blocks that it takes
-them from.
+them from. A detached cluster outlives its launcher's locks, so blocks are tried in any order: the
+next launcher hardly ever begins with the same one.
 """
 
 from __future__ import annotations
@@ -48,11 +49,14 @@ def is_free(port: int) -> bool:
 
 def _locked_blocks() -> Iterator[int]:
     """Ports, block by block. A lock ends with the process, however that ends."""
-    import tempfile  # here, because known ports do without it, and it costs milliseconds
+    import tempfile  # here, because known ports do without them, and they cost milliseconds
+    from random import SystemRandom
 
     directory = Path(tempfile.gettempdir(), f"tidelog-ports-{os.getuid()}")
     directory.mkdir(exist_ok=True)
-    for start in PORTS[::BLOCK_PORTS]:
+    starts = list(PORTS[::BLOCK_PORTS])
+    SystemRandom().shuffle(starts)
+    for start in starts:
         lock = os.open(directory / str(start), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -30,13 +30,12 @@ from tidelog.core.model.ids import TopicPartition
 if TYPE_CHECKING:
     from tidelog.cluster.breaking import Breaking
 
-ANSWER_WITHIN_S = 1.0
 PARTITIONS_MAX = 200
 Told = QuorumTold | ClusterTold | Picture | None
 Offsets = dict[TopicPartition, OffsetTold]
 
 
-def survey(cluster: Breaking, *, timeout_s: float = ANSWER_WITHIN_S) -> ClusterStatus:
+def survey(cluster: Breaking, *, timeout_s: float) -> ClusterStatus:
     """Two rounds of questions: who and what there is, then how far everybody is."""
     launcher = cluster.launcher
     plan = launcher.plan
@@ -78,7 +77,7 @@ def _ask_all(
         if each in brokers:
             questions[each, "picture"] = (each, picture())  # type: ignore[assignment]
     told: dict[int, dict[str, Told]] = {}
-    answers = cluster.observer.ask_each(questions, timeout_s=timeout_s)
+    answers = cluster.observer.ask_each(questions, timeout_s=timeout_s, quorum_within_s=timeout_s)
     for (node_id, name), answer in answers.items():
         told.setdefault(node_id, {})[name] = answer
     return told
