@@ -1,16 +1,20 @@
-"""Consumers with one face: librdkafka and kafka-python, each at a place of its own choice.
+"""Consumers with one face: librdkafka, kafka-python and Java's, each at a place of its own choice.
 
 They assign themselves one partition, so no group is asked for anything.
 """
 
 from __future__ import annotations
 
+import subprocess
+import threading
+from collections import deque
 from typing import Any
 
 import confluent_kafka
 import kafka
 import kafka.errors
 
+from tests.kafka.tools import Tool, java_command
 from tests.process.waiting import PATIENCE_MS, wait_until
 from tests.process.wire import NO_GROUP
 
@@ -144,3 +148,41 @@ class KafkaPythonReader(Reader):
 
     def close(self) -> None:
         self._consumer.close()
+
+
+class JavaReader(Reader):
+    """Kafka's console consumer in a process of its own, from the start of one partition."""
+
+    def __init__(self, bootstrap: str, topic: str, *, reset: str = "earliest") -> None:
+        super().__init__()
+        arguments = [
+            *("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0"),
+            *("--offset", "0", "--formatter-property", "print.offset=true"),
+            *("--command-property", f"auto.offset.reset={reset}"),
+            *("--command-property", "reconnect.backoff.max.ms=100"),
+        ]
+        self._process = subprocess.Popen(
+            java_command(
+                Tool.CONSOLE_CONSUMER.value, arguments, options=["-Xmx128m"], log_level="ERROR"
+            ),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: deque[str] = deque()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def poll(self) -> list[tuple[int, bytes]]:
+        found = []
+        while self._lines:
+            place, value = self._lines.popleft().rstrip("\n").split("\t", 1)
+            found.append((int(place.removeprefix("Offset:")), value.encode()))
+        return found
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.append(line)

@@ -16,7 +16,7 @@ import pytest
 from tests.process.evidence import all_events, end_offset, produce_errors
 from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Call, Failed, Librdkafka, Ok, Wishes
-from tests.process.readers import KafkaPythonReader, LibrdkafkaReader
+from tests.process.readers import JavaReader, KafkaPythonReader, LibrdkafkaReader
 from tests.process.stage import Stage, running_stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import StartProducer
@@ -162,6 +162,26 @@ def _read_with_what_was_stored(stage: Stage, topic: str) -> None:
         assert restarted.records == [(FIRST, "new")]
     with closing(LibrdkafkaReader(stage.bootstrap, topic, reset="error", **stored)) as restarted:
         assert "truncation detected" in restarted.read_until_error()
+
+
+@pytest.mark.java
+@pytest.mark.long
+@pytest.mark.scenario("D3-C7c", "N32")
+def test_javas_consumer_goes_back_to_where_the_log_was_cut(
+    stage: Stage, start_producer: StartProducer
+) -> None:
+    """It had read 1001 records, of which the unclean leader has 851: it goes on there."""
+    topic = stage.new_topic((1, 2, 3), unclean_leader_election_enable="true")
+    producers = {topic: FatalNoted(stage.bootstrap, Wishes(), **IN_BATCHES)}
+    lead_uncleanly(stage, producers)
+    with closing(JavaReader(stage.bootstrap, topic)) as reader:
+        reader.read_until(str(ALL - 1))
+        unclean_end(stage, producers)
+        hasty = start_producer("librdkafka", acks="1", enable_idempotence=False)
+        assert hasty.send(topic, "new").wait() == Ok(FIRST)
+        reader.read_until("new")
+        assert reader.records == [*enumerate(map(str, range(ALL))), (FIRST, "new")]
+    producers[topic].close()
 
 
 @pytest.mark.scenario("X-20")
