@@ -6,7 +6,8 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -31,15 +32,19 @@ def end_processes(data: Path, what: str, targets: Sequence[str], for_: str | Non
     for_ms = _milliseconds(for_)
     cluster = _running(data)
     verb = {"kill": cluster.kill, "stop": cluster.stop, "pause": cluster.pause}[what]
-    fault = verb(*targets)
     if for_ms is None:
+        fault = verb(*targets)
         undo = "resume" if what == "pause" else "restart"
         nodes = " ".join(map(str, fault.nodes))
         _tell(fault, data, f"tidelog fault {undo} {nodes}{data_option(data)}")
         return 0
-    print(f"{fault.text} for {in_words(for_ms)}; Ctrl-C undoes it at once", flush=True)
-    _wait(for_ms / 1_000)
-    fault.undo()
+    with _signals() as interrupted:  # from before the fault on, so that none comes too early
+        fault = verb(*targets)
+        try:
+            print(f"{fault.text} for {in_words(for_ms)}; Ctrl-C undoes it at once", flush=True)
+            interrupted.wait(for_ms / 1_000)
+        finally:
+            fault.undo()
     _tell_return(cluster, fault.nodes)
     return 0
 
@@ -198,18 +203,19 @@ def _tell_return(cluster: Cluster, nodes: tuple[int, ...]) -> None:
     print(f"{ids(nodes)}: back in the cluster")
 
 
-def _wait(seconds: float) -> None:
-    """Until the time is over, or somebody interrupts, which is not a failure here."""
-    over = threading.Event()
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Set by Ctrl-C and SIGTERM, which do nothing else meanwhile."""
+    interrupted = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        over.set()
+        interrupted.set()
 
     before = {
         number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        over.wait(seconds)
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
