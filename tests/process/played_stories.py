@@ -35,13 +35,10 @@ MORE = (
     "c_is_elected_when_it_stands_before_b",
     "d3_timeline",
     "d3_return",
-    "the_new_leader_does_not_know_its_high_watermark_at_once",
     "acks_all_with_a_minimum_of_1_still_waits_for_all",
-    "a_leader_alone_in_the_isr_dies_and_returns",
     "a_crash_before_the_ack_idempotent",
     "a_crash_before_the_ack_not_idempotent",
     "one_replica_only",
-    "without_unclean_elections_the_partition_waits",
     "stage_1_on_the_leader_alone",
     "stage_2_on_the_follower_that_is_elected",
     "stage_2_on_the_follower_that_is_not",
@@ -60,7 +57,6 @@ MORE = (
     "a_leader_that_only_the_controller_can_reach",
     "a_restarted_follower_keeps_what_is_above_its_high_watermark",
     "leaders_in_quick_succession",
-    "a_leader_that_was_asleep",
     "a_planned_move_loses_what_acks_1_wrote",
 )
 """Each a few seconds, and not one of them in a hurry: whatever they race with is held back."""
