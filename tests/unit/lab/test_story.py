@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from tidelog.cluster.profiles import PROFILES
-from tidelog.lab.engine import EVERYWHERE, WORDS, CannotHere, Engine
+from tidelog.lab.engine import EVERYWHERE, PROCESSES, WORDS, CannotHere, Engine
+from tidelog.lab.engines.processes import ProcessEngine
 from tidelog.lab.engines.simulator import SimulatorEngine
 from tidelog.lab.lab import Lab
 from tidelog.lab.report import Report
@@ -140,6 +141,21 @@ def test_every_word_of_the_interface_says_which_engines_understand_it() -> None:
 def test_the_simulator_understands_every_word() -> None:
     assert words_of(SimulatorEngine) >= WORDS.keys()
     assert all("simulator" in engines for engines in WORDS.values())
+
+
+def test_processes_say_which_words_they_do_not_understand() -> None:
+    assert words_of(ProcessEngine) >= WORDS.keys()
+    engine = ProcessEngine()
+    missing = {word for word, engines in WORDS.items() if PROCESSES not in engines}
+    arguments: dict[str, dict[str, object]] = {
+        "lose_power": {"nodes": [1], "keeps": "nothing"},
+        "fill_disk": {"node": 1, "bytes_left": 0},
+        "move_clock": {"node": 1, "by_ms": 1},
+    }
+    assert missing > arguments.keys()
+    for word in sorted(missing):
+        with pytest.raises(CannotHere, match=word):
+            getattr(engine, word)(**arguments.get(word, {"node": 1}))
 
 
 def test_the_profiles_have_the_times_of_the_documents_and_of_kafka() -> None:
