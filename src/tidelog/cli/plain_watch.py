@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from tidelog.cli.cluster_tables import changes
+from tidelog.cli.cluster_tables import changes, headline
 from tidelog.cluster.cluster import Cluster
 
 
@@ -13,10 +13,15 @@ def watch_plainly(cluster: Cluster, *, every_s: float) -> None:
     """Until an interrupt."""
     pause = threading.Event()
     before = cluster.status(timeout_s=every_s)
+    _say(headline(before))
     while True:
         pause.wait(every_s)
         cluster.reap()
         after = cluster.status(timeout_s=every_s)
         for line in changes(before, after):
-            print(f"{time.strftime('%H:%M:%S')}  {line}", flush=True)
+            _say(line)
         before = after
+
+
+def _say(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {line}", flush=True)
