@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.process.broker import Setting
+from tests.process.cluster import ClusterProcesses
 from tests.process.evidence import PREFERRED, active_controller, all_events, dumped, elect, events
 from tests.process.judging import final_log, lost, verdict, writes
 from tests.process.producers import Call, Ok
@@ -223,3 +226,31 @@ def _leaders_by_epoch(stage: Stage, topic: str) -> dict[int, set[int]]:
         fields = dict(word.split("=", 1) for word in event.text.split() if "=" in word)
         found.setdefault(int(fields["leader_epoch"]), set()).add(int(fields["broker_id"]))
     return found
+
+
+@pytest.mark.scenario("D3-T20", "N15")
+def test_a_broker_that_dies_soon_after_the_controller_is_found_out_as_soon(tmp_path: Path) -> None:
+    """The new controller has had no heartbeat of it yet, and will not for long; the connection of
+    its metadata fetches tells, so nobody waits for a session."""
+    rare: dict[str, Setting] = {
+        "broker.heartbeat.interval.ms": 15_000,
+        "broker.session.timeout.ms": 60_000,
+    }
+    with ClusterProcesses(directory=tmp_path, settings=rare) as cluster:
+        cluster.create_topic("orders", partitions=1)
+        first = active_controller(cluster)
+        cluster.kill(first)
+        others = [broker for broker in (1, 2, 3) if broker != first]
+        wait_until(
+            lambda: all_events(cluster, "BrokerFenced", f"broker_id={first}"), "the first death"
+        )
+        cluster.restart(first)
+        cluster.wait_until_in_sync("orders", 0)
+        second = next(broker for broker in others if broker != active_controller(cluster))
+        cluster.kill(second)
+        wait_until(
+            lambda: all_events(cluster, "BrokerFenced", f"broker_id={second}"), "the second death"
+        )
+        for victim in (first, second):
+            fenced = all_events(cluster, "BrokerFenced", f"broker_id={victim}")[-1]
+            assert "its process is dead" in fenced.text

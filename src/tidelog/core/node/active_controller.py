@@ -150,6 +150,12 @@ class ActiveController:
         if session is not None:
             session.metadata_end_offset = max(session.metadata_end_offset, end_offset)
 
+    def on_metadata_fetched(self, broker_id: int, *, connection: int | None) -> None:
+        """Until its first heartbeat to us, this connection will do to find out that it died."""
+        session = self.sessions.get(broker_id)
+        if session is not None and session.connection is None:
+            session.connection = connection
+
     def change_isrs(
         self, *, broker_id: int, broker_epoch: int, wishes: Sequence[IsrChange], now_ms: int
     ) -> list[IsrChanged] | ErrorCode:

@@ -88,7 +88,7 @@ class MetadataFetches:
             return
         answer = self.assemble(fetch)
         if answer.error_code == ErrorCode.NONE and not _is_elsewhere(answer):
-            self._note_progress(fetch, now_ms)
+            self._note_progress(fetch, request.connection_id, now_ms)
             answer = self.assemble(fetch)
         if fetch.max_wait_ms <= 0 or self.is_news(answer, fetch):
             self.answer(request, answer)
@@ -98,7 +98,7 @@ class MetadataFetches:
         request.parked = parked
         self._node.timeouts.add(parked, timeout_ms=parked.timeout_ms, now_ms=now_ms)
 
-    def _note_progress(self, fetch: FetchRequest, now_ms: int) -> None:
+    def _note_progress(self, fetch: FetchRequest, connection: int | None, now_ms: int) -> None:
         """Its offset is what a replica has, and voters have it durably."""
         machine = self._quorum.machine
         replica_id = _replica_of(fetch)
@@ -106,6 +106,7 @@ class MetadataFetches:
             asked = fetch.topics[0].partitions[0]
             self.directory_ids[replica_id] = asked.replica_directory_id
             self._quorum.step(machine.on_fetch(replica_id, asked.fetch_offset, now_ms), now_ms)
+            self._node.active_controller.on_metadata_fetched(replica_id, connection=connection)
             told = machine.told_high_watermark
             if told is not None and asked.high_watermark <= told:  # otherwise it does not say
                 self._node.active_controller.on_metadata_read(replica_id, asked.high_watermark)
