@@ -35,6 +35,7 @@ from tidelog.worlds.runtime.machine import (
     CannotStart,
     advertised_listeners,
     bind,
+    listen,
     lock_directories,
     per_ip_overrides,
     raise_descriptor_limit,
@@ -162,8 +163,8 @@ class Broker:
         together find each other at the first try.
         """
         await self._open_doors_to_node()
-        for listening in self._sockets:
-            listening.listen(self._backlog)
+        for listener, listening in zip(self._settings.listeners, self._sockets, strict=True):
+            listen(listener, listening, backlog=self._backlog)
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
         if self._stop_with_stdin:

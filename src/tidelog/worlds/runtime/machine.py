@@ -75,13 +75,22 @@ def bind(listener: Listener, *, send_buffer_bytes: int | None = None) -> socket.
         bound.bind((listener.host, listener.port))
     except OSError as error:
         bound.close()
-        if error.errno == errno.EADDRINUSE:
-            raise CannotStart(f"port {listener.port} is in use: cannot listen on {listener}") from (
-                error
-            )
-        reason = error.strerror or str(error)
-        raise CannotStart(f"cannot listen on {listener}: {reason}") from error
+        raise _cannot_listen(listener, error) from error
     return bound
+
+
+def listen(listener: Listener, bound: socket.socket, *, backlog: int) -> None:
+    """Let callers wait at the door. Of two that are bound to a port, the first to listen has it."""
+    try:
+        bound.listen(backlog)
+    except OSError as error:
+        raise _cannot_listen(listener, error) from error
+
+
+def _cannot_listen(listener: Listener, error: OSError) -> CannotStart:
+    if error.errno == errno.EADDRINUSE:
+        return CannotStart(f"port {listener.port} is in use: cannot listen on {listener}")
+    return CannotStart(f"cannot listen on {listener}: {error.strerror or error}")
 
 
 def advertised_listeners(

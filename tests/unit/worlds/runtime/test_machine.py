@@ -16,6 +16,7 @@ from tidelog.worlds.runtime.machine import (
     CannotStart,
     advertised_listeners,
     bind,
+    listen,
     lock_directories,
     per_ip_overrides,
 )
@@ -53,6 +54,16 @@ def test_a_port_in_use_is_refused_by_name() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CannotStart, match=f"port {port} is in use"):
             bind(Listener("PLAINTEXT", "127.0.0.1", port))
+
+
+def test_a_port_that_another_takes_between_bind_and_listen_is_refused_by_name() -> None:
+    here = Listener("PLAINTEXT", "127.0.0.1", 0)
+    with bind(here) as first:
+        there = here._replace(port=first.getsockname()[1])
+        with bind(there) as second:
+            listen(here, first, backlog=1)
+            with pytest.raises(CannotStart, match=f"port {there.port} is in use"):
+                listen(there, second, backlog=1)
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
