@@ -42,10 +42,11 @@ from tidelog.judge.cluster.leadership import (
     not_allowed,
 )
 from tidelog.judge.cluster.metadata import applied_is_committed, image_differs
-from tidelog.judge.cluster.mirror import common_end
 from tidelog.judge.cluster.picture import Picture
+from tidelog.judge.cluster.predecessors import Predecessors
 from tidelog.judge.cluster.producers import producer_state
 from tidelog.judge.cluster.quorum import Votes, quorum_leader_completeness, quorum_majority
+from tidelog.judge.cluster.unproven import Unproven
 from tidelog.judge.excuses import BatchesForgotten, Elected, Election, Excuse, TailLost
 from tidelog.judge.history import Anomaly
 
@@ -88,7 +89,8 @@ class Court:
         self._deposed_us: dict[tuple[str, int], int] = {}
         self._tails: list[TailLost] = []
         self._forgotten: list[BatchesForgotten] = []
-        self._led_by: dict[str, int] = {}
+        self._predecessors = Predecessors(self.picture)
+        self._unproven = Unproven(self.picture)
         self._deleted: set[str] = set()
 
     # What nodes do.
@@ -109,6 +111,8 @@ class Court:
         for key in [key for key in picture.replicas if key[1] == node_id]:
             self._note_deposed(picture.replicas.pop(key))
         self._touch(node_id)
+        self._unproven.on_down(node_id)
+        self._predecessors.on_tails_lost(node_id, floors or ())
         for partition, floor_offset in (floors or {}).items():
             picture.floors[(partition, node_id)] = floor_offset
             if floor_offset < picture.committed_log(partition).end_offset:
@@ -167,6 +171,7 @@ class Court:
             if facts.leader_epoch >= committed.since_leader_epoch:
                 mirror = self.picture.mirror(*key)
                 committed.extend(mirror, facts.high_watermark)
+        self._unproven.on_replica(facts)
         self._complain(self._leaderships.on_replica(facts))
         self._complain(on_moved(before, facts))
         self._touched[facts.partition] = None
@@ -197,6 +202,7 @@ class Court:
             self._complain(joined_as_itself(self.picture, before, facts))
             self._changes.append((before, facts))
         self._candidates.on_partition(facts, self.picture.brokers)
+        self._unproven.on_partition(facts)
         election = election_between(before, facts)
         if election is not None:
             self._on_election(facts, election)
@@ -318,25 +324,18 @@ class Court:
         assert facts.leader is not None
         self.elections += 1
         partition = facts.partition
-        mirrors = self.picture.mirrors.get(partition, {})
-        predecessor = self._led_by.get(partition)
-        self._led_by[partition] = facts.leader
-        winner = self.picture.mirror(partition, facts.leader)
-        kept_end_offset = winner.end_offset
-        if predecessor is not None and predecessor in mirrors:
-            kept_end_offset = common_end(winner, mirrors[predecessor])
         elected = Elected(
             at_us=self._now_us(),
             partition=partition,
             leader=facts.leader,
             leader_epoch=facts.leader_epoch,
             election=election,
-            kept_end_offset=kept_end_offset,
+            kept_end_offset=self._predecessors.kept_by(partition, facts.leader),
             believed_until_us=self._now_us(),
         )
         self._elected.append(elected)
         if election is not Election.CLEAN:
-            self.picture.unclean[partition] = facts.leader_epoch
+            self._unproven.on_unclean(facts)
         self._cut_committed(elected)
 
     def _cut_committed(self, elected: Elected) -> None:

@@ -16,8 +16,8 @@ def behind_maximal_isr(picture: Picture, partition: str) -> Iterator[Complaint]:
     """Every running member of the maximal in-sync set vouches for all below a leader's mark.
 
     A member that was taken off the list in the meantime (it restarted) proves nothing: the leader
-    will hear of it. Nor does the leader itself after an election that was not clean: it goes on
-    with the mark that it was told as a follower, and may not have synced all of it.
+    will hear of it. Nor does one that an election put there that was not clean, for a mark
+    within the log that it began to lead with and has not synced yet (see unproven.py).
     """
     known = picture.partitions.get(partition)
     if known is None:
@@ -30,7 +30,7 @@ def behind_maximal_isr(picture: Picture, partition: str) -> Iterator[Complaint]:
             replica = picture.replicas.get((partition, member))
             if replica is None or not picture.is_running(member) or member not in known.isr:
                 continue
-            if member == node_id and picture.unclean.get(partition) == leader.leader_epoch:
+            if leader.high_watermark <= picture.unproven.get((partition, member), -1):
                 continue
             if replica.held_end_offset < leader.high_watermark:
                 yield Complaint(

@@ -23,6 +23,13 @@ class Mirror:
         self.agreed_end_offset = 0
         """Up to here it is known to hold what is committed."""
 
+    def copy(self) -> Mirror:
+        """As it is now."""
+        twin = Mirror()
+        twin.batches = dict(self.batches)
+        twin.start_offset, twin.end_offset = self.start_offset, self.end_offset
+        return twin
+
     def cut(self, end_offset: int) -> None:
         """Whatever does not end before this offset is gone."""
         batches = self.batches

@@ -34,8 +34,9 @@ class Picture:
         self.lossy: dict[str, set[int]] = {}
         """Replicas that may have lost committed records and have not caught up since."""
         self.committed: dict[str, Committed] = {}
-        self.unclean: dict[str, int] = {}
-        """The leader epoch that began with the newest election that was not clean."""
+        self.unproven: dict[tuple[str, int], int] = {}
+        """Leaders by an election that was not clean, with the end of the log that they began with:
+        they have not vouched for all of it yet."""
         self.partitions: dict[str, PartitionFacts] = {}
         self.brokers: dict[int, BrokerFacts] = {}
         self.quorum: dict[int, QuorumFacts] = {}

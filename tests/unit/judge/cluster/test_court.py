@@ -44,6 +44,45 @@ def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_wha
     assert elections(facts)[-1].kept_end_offset == 1
 
 
+def test_a_leader_that_lost_power_is_compared_as_it_was() -> None:
+    """Its new log was never synced, nor was the deletion of an old one: that comes back."""
+    facts = Facts()
+    facts.replicated(3)
+    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.metadata(isr=frozenset(), leader=None, leader_epoch=1, last_known_leaders=(1,))
+    facts.restart(1)
+    facts.append(1, batch(0, by="x"), batch(1, by="x"), cut_to=0)
+
+    facts.elect(1, 2, isr=frozenset({1}), last_known_leaders=())
+
+    assert elections(facts)[-1].kept_end_offset == 0
+
+
+def test_a_winner_has_kept_what_its_predecessor_lost_with_its_power() -> None:
+    facts = Facts()
+    facts.replicated(3)
+    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.restart(1)
+    facts.append(1, cut_to=1)
+
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+
+    assert elections(facts)[-1].kept_end_offset == 3
+
+
+def test_only_the_newest_leader_is_compared_as_it_was() -> None:
+    """What an earlier one lost does not count: its successor's log is the one to keep."""
+    facts = Facts()
+    facts.replicated(3)
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.append(2, batch(3, 1))
+
+    facts.elect(3, 2, isr=frozenset({3}))
+
+    assert elections(facts)[-1].kept_end_offset == 3
+
+
 def test_an_old_leader_that_has_not_heard_may_still_answer() -> None:
     facts = Facts()
     facts.now_us = 5
