@@ -95,7 +95,7 @@ def _batches(stage: Stage, broker: int, topic: str) -> list[dict[str, int]]:
 
 
 @pytest.mark.scenario("D3-F2", "D3-D5", "N13", "N17", "N41")
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP"])
+@pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.long)])
 def test_a_leader_that_dies_in_the_fetch_costs_the_consumer_nothing(
     stage: Stage, start_producer: StartProducer, how: str
 ) -> None:

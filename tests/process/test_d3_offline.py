@@ -236,6 +236,7 @@ def _judge_the_loss(
     assert len(found) == len(gone), found[:3]
 
 
+@pytest.mark.long
 @pytest.mark.scenario("X-13", "N4")
 def test_below_the_minimum_writes_are_invisible_or_refused(
     stage: Stage, start_producer: StartProducer
@@ -311,6 +312,7 @@ def test_without_a_controller_leaders_serve_on_but_nothing_changes(
     assert stage.values(topic, leader=1) == ["before", "still", "stalled", "hasty"]
 
 
+@pytest.mark.long
 @pytest.mark.scenario("D3-C6", "D3-S3", "N5", "N8", "N31", "N55")
 def test_one_replica_only(stage: Stage, start_producer: StartProducer) -> None:
     """With its only broker dead a partition is offline, for ever if need be: producers are told at

@@ -41,6 +41,7 @@ def lost_of(
     return lost(found)
 
 
+@pytest.mark.long
 @pytest.mark.scenario("X-16", "N38")
 def test_a_leader_that_slept_through_its_own_replacement(
     stage: Stage, start_producer: StartProducer

@@ -25,6 +25,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
+@pytest.mark.long
 @pytest.mark.scenario("X-39", "N1")
 def test_acks_all_waits_for_a_slow_follower_until_it_has_left_the_isr(
     stage: Stage, start_crew: StartCrew
