@@ -138,36 +138,6 @@ def test_the_death_of_a_former_process_does_not_fence_its_successor() -> None:
     assert not given.brokers[1].is_fenced
 
 
-def test_who_dies_before_its_first_heartbeat_to_a_new_controller_is_found_out_as_well() -> None:
-    """A broker fetches metadata from a new controller at once; its next heartbeat may be a whole
-    interval away. When it dies meanwhile, only the connection of its fetches tells."""
-    given = office()
-    given.knocks.clear()
-    given.active_controller.on_metadata_fetched(1, connection=21)
-
-    given.active_controller.on_connection_closed(21, 100)
-    given.knocks["host-1", 9092](True, 140)
-
-    assert given.trace.of(BrokerFenced) == [
-        BrokerFenced(broker_id=1, broker_epoch=1, reason="its process is dead")
-    ]
-
-
-def test_once_a_heartbeat_was_heard_its_connection_is_the_one_that_counts() -> None:
-    given = office()
-    given.knocks.clear()
-    given.beat(1, connection=11)
-    given.active_controller.on_metadata_fetched(1, connection=21)
-    given.active_controller.on_metadata_fetched(7, connection=22)
-
-    for connection in (21, 22):
-        given.active_controller.on_connection_closed(connection, 100)
-    assert given.knocks == {}
-
-    given.active_controller.on_connection_closed(11, 100)
-    assert list(given.knocks) == [("host-1", 9092)]
-
-
 def test_with_sessions_only_nobody_knocks() -> None:
     given = office(settings=SILENCE)
     given.beat(1, connection=11)

@@ -1,0 +1,42 @@
+"""Before its first heartbeat to a new controller a broker is known by its metadata fetches."""
+
+from __future__ import annotations
+
+from tests.unit.core.controller.cluster import broker, state
+from tests.unit.core.metadata.given import topic
+from tests.unit.core.node.office import Office
+from tidelog.core.controller.events import BrokerFenced
+
+
+def office() -> Office:
+    return Office(*[broker(each) for each in (1, 2, 3)], *topic("t", 1, state(1, 2, 3)))
+
+
+def test_who_dies_before_its_first_heartbeat_to_a_new_controller_is_found_out_as_well() -> None:
+    """A broker fetches metadata from a new controller at once; its next heartbeat may be a whole
+    interval away. When it dies meanwhile, only the connection of its fetches tells."""
+    given = office()
+    given.knocks.clear()
+    given.active_controller.on_metadata_fetched(1, connection=21)
+
+    given.active_controller.on_connection_closed(21, 100)
+    given.knocks["host-1", 9092](True, 140)
+
+    assert given.trace.of(BrokerFenced) == [
+        BrokerFenced(broker_id=1, broker_epoch=1, reason="its process is dead")
+    ]
+
+
+def test_once_a_heartbeat_was_heard_its_connection_is_the_one_that_counts() -> None:
+    given = office()
+    given.knocks.clear()
+    given.beat(1, connection=11)
+    given.active_controller.on_metadata_fetched(1, connection=21)
+    given.active_controller.on_metadata_fetched(7, connection=22)
+
+    for connection in (21, 22):
+        given.active_controller.on_connection_closed(connection, 100)
+    assert given.knocks == {}
+
+    given.active_controller.on_connection_closed(11, 100)
+    assert list(given.knocks) == [("host-1", 9092)]
