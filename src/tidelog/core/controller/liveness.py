@@ -75,6 +75,15 @@ class Sessions:
             and now_ms < self._deadline_ms(session)
         )
 
+    def has_connection(self, broker: Broker) -> bool:
+        """Would we notice if the process of this registration closed its connections?"""
+        session = self._sessions.get(broker.broker_id)
+        return (
+            session is not None
+            and session.broker_epoch == broker.broker_epoch
+            and (session.is_heard or session.connection is not None)
+        )
+
     def prolong(self, now_ms: int) -> None:
         """Nobody could be heard for a while: everybody gets a full session."""
         for session in self._sessions.values():

@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from tidelog.core.node.node import Node
 
 
+KNOCK_AGAIN_MS = 500
+"""At the doors of brokers that are not fenced, and that we have no connection with."""
+
+
 class ActiveController:
     """Invariant: while this node is not active there are no sessions and no alarms."""
 
@@ -60,6 +64,7 @@ class ActiveController:
         self.sessions = Sessions(timeout_ms=self._timeout_ms)
         self._heartbeats = Heartbeats(self)
         self._session_alarm: Alarm | None = None
+        self._knocking: Alarm | None = None
         self._rounds: list[Alarm] = []
 
     @property
@@ -84,7 +89,7 @@ class ActiveController:
     # Taking over and resigning
 
     def on_activated(self, now_ms: int) -> None:
-        """The decided image is complete. Everybody gets a full session, and one knock."""
+        """The decided image is complete. Everybody gets a full session, and a knock."""
         brokers = list(self.image.brokers.values())
         self.sessions.start(brokers, now_ms=now_ms)
         self._node.trace.emit(
@@ -94,17 +99,15 @@ class ActiveController:
         )
         self._arm_sessions()
         self._start_rounds(now_ms)
-        for broker in brokers:
-            if not broker.is_fenced and broker.broker_id != self._node.settings.node_id:
-                self._knock(broker, now_ms)
+        self._knock_at_unheard(now_ms)
 
     def on_resigned(self, now_ms: int) -> None:
         self._node.trace.emit(ControllerResigned(controller_epoch=self._node.quorum.quorum_epoch))
         self.sessions.clear()
-        for alarm in (self._session_alarm, *self._rounds):
+        for alarm in (self._session_alarm, self._knocking, *self._rounds):
             if alarm is not None:
                 alarm.cancel()
-        self._session_alarm = None
+        self._session_alarm = self._knocking = None
         self._rounds.clear()
 
     # What brokers and clients ask for; answers must wait for what was decided (answering.py)
@@ -211,12 +214,32 @@ class ActiveController:
             if broker is not None and broker.broker_epoch == session.broker_epoch:
                 self._node.departures.on_connection_lost(session.broker_id, now_ms)
                 self._knock(broker, now_ms)
+                self._knock_later(now_ms)
 
     def on_broker_dead(self, broker_id: int, now_ms: int) -> None:
         """Its process is known to have ended: why wait for the session?"""
         if self._node.metadata.is_active and broker_id in self.image.brokers:
             self.sessions.end(broker_id)
             self._fence((broker_id,), "its process is dead", now_ms)
+
+    def _knock_at_unheard(self, now_ms: int) -> None:
+        """Whose connection we do not have may die without a word to us: ask now and then."""
+        unheard = [
+            broker
+            for broker in self.image.brokers.values()
+            if not broker.is_fenced
+            and broker.broker_id != self._node.settings.node_id
+            and not self.sessions.has_connection(broker)
+        ]
+        for broker in unheard:
+            self._knock(broker, now_ms)
+        if unheard:
+            self._knock_later(now_ms)
+
+    def _knock_later(self, now_ms: int) -> None:
+        is_set = self._knocking is not None and self._knocking.is_pending
+        if self._trusts_connections and not is_set:
+            self._knocking = self._node.alarms.at(now_ms + KNOCK_AGAIN_MS, self._knock_at_unheard)
 
     def _knock(self, broker: Broker, now_ms: int) -> None:
         if not self._trusts_connections or not broker.endpoints:

@@ -6,6 +6,7 @@ from tests.unit.core.controller.cluster import broker, state
 from tests.unit.core.metadata.given import topic
 from tests.unit.core.node.office import Office
 from tidelog.core.controller.events import BrokerFenced
+from tidelog.core.node.active_controller import KNOCK_AGAIN_MS
 
 
 def office() -> Office:
@@ -40,3 +41,37 @@ def test_once_a_heartbeat_was_heard_its_connection_is_the_one_that_counts() -> N
 
     given.active_controller.on_connection_closed(11, 100)
     assert list(given.knocks) == [("host-1", 9092)]
+
+
+def test_whom_a_new_controller_has_no_connection_with_is_asked_again_until_it_has_one() -> None:
+    """Its fetch may be parked since before we led: then nobody tells us that it died."""
+    given = office()
+    for knock in list(given.knocks.values()):
+        knock(False, 10)
+    given.knocks.clear()
+    given.beat(2, connection=12)
+    given.active_controller.on_metadata_fetched(3, connection=13)
+
+    given.wait(KNOCK_AGAIN_MS)
+    assert list(given.knocks) == [("host-1", 9092)]
+    given.knocks.pop(("host-1", 9092))(True, KNOCK_AGAIN_MS + 40)
+    assert [event.broker_id for event in given.trace.of(BrokerFenced)] == [1]
+
+    given.wait(3 * KNOCK_AGAIN_MS)
+    assert given.knocks == {}
+
+
+def test_who_lost_its_connection_and_lives_is_asked_again_until_it_is_heard() -> None:
+    given = office()
+    for broker_id in (1, 2, 3):
+        given.beat(broker_id, connection=10 + broker_id)
+    given.knocks.clear()
+    given.active_controller.on_connection_closed(12, 0)
+    given.knocks.pop(("host-2", 9092))(False, 20)
+
+    given.wait(KNOCK_AGAIN_MS)
+    assert list(given.knocks) == [("host-2", 9092)]
+    given.knocks.clear()
+    given.beat(2, connection=22)
+    given.wait(2 * KNOCK_AGAIN_MS)
+    assert given.knocks == {}
