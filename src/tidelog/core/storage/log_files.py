@@ -7,7 +7,7 @@ indexes were asked to be synced before it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
@@ -111,7 +111,11 @@ class LogFiles:
     def begin_segment(self, base_offset: int, wall_ms: int | None) -> Segment:
         """A new active segment. The names it needs are synced before its bytes count as synced."""
         if not self.exists:
-            self._make_directory()
+            self.disk.make_directory(self.directory)
+            self.exists = True
+            self.doubt_names()
+        if len(self.segments) == 1:
+            self._keep_first_name()
         segment = Segment.begin(
             disk=self.disk, directory=self.directory, base_offset=base_offset, created_ms=wall_ms
         )
@@ -122,17 +126,17 @@ class LogFiles:
         self._change_names()
         return segment
 
-    def _make_directory(self) -> None:
-        self.disk.make_directory(self.directory)
-        self.exists = True
-        self._change_names(parent=True)
-        if self.topic_id is not None:
-            self._topic_id_file = partition_files.write_topic_id(
-                self.disk, self.directory, self.topic_id
-            )
+    def _keep_first_name(self) -> None:
+        """Durable before a second name is there.
+
+        1. Segments 0 and 46 have names that are not durable. The power fails and keeps the second.
+        2. This log seems to begin at 46. It leads one day, and its followers delete 0 to 46.
+        """
+        if not self.segments[0].synced_bytes:
+            self.disk.sync_directory_now(self.directory)
 
     def doubt_names(self) -> None:
-        """After an unclean stop: no name and no small file is known to be durable."""
+        """New, or after an unclean stop: no name and no small file is known to be durable."""
         self._change_names(parent=True)
         if self.topic_id is not None:
             self._topic_id_file = partition_files.write_topic_id(
@@ -281,8 +285,9 @@ class LogFiles:
 
     def cut_to(self, end_offset: int) -> None:
         """Drop everything from `end_offset` on, which is where a batch begins or a gap is."""
-        while self.segments and self.segments[-1].base_offset >= end_offset:
-            self._doom([self.segments.pop()], end_offset=None)
+        kept = bisect_left(self.segments, end_offset, key=_base_offset)
+        self._doom_end(self.segments[kept:])
+        del self.segments[kept:]
         self.durability.truncate(end_offset)
         if not self.segments:
             return
@@ -302,6 +307,8 @@ class LogFiles:
         """Delete the oldest segments, once the durable log start has passed them."""
         gone = self.segments[:count]
         del self.segments[:count]
+        if len(self.segments) > 1:
+            self._keep_first_name()
         self._doom(gone, end_offset=end_offset)
         return gone
 
@@ -309,9 +316,16 @@ class LogFiles:
         """Segments that were waiting for their deletion go, too: they are before no log start."""
         gone, self.segments = self.segments, []
         self._doomed = [doomed._replace(end_offset=None) for doomed in self._doomed]
-        self._doom(gone, end_offset=None)
+        self._doom_end(gone)
         for offset in list(self.snapshots):
             self.remove_snapshot(offset)
+
+    def _doom_end(self, segments: list[Segment]) -> None:
+        """The first of them goes last, so that a power loss brings no headless rest back."""
+        if len(segments) > 1:
+            self._doom(segments[1:], end_offset=None)
+            self.disk.sync_directory_now(self.directory)
+        self._doom(segments[:1], end_offset=None)
 
     def _doom(self, segments: list[Segment], *, end_offset: int | None) -> None:
         for segment in segments:

@@ -2,8 +2,8 @@
 
 Each seed writes, syncs, truncates, deletes and rolls at random, loses power at a random moment
 (some syncs done, some under way), opens what is left, and goes on. Claims: everything that was
-reported as synced is there, what is there was written in this order, and the leader epochs are
-those of the batches.
+reported as synced is there, what is there was written in this order and begins where the log began
+at some time, and the leader epochs are those of the batches.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from random import Random
 
 import pytest
 
-from tests.unit.core.storage.given import SMALL, Rig, batch, read_all
+from tests.unit.core.storage.given import DIRECTORY, SMALL, Rig, append, batch, read_all
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.log import Log
+from tidelog.worlds.simulator.platter import Directory
 
 ROUNDS = 8
 STEPS = 40
@@ -30,7 +31,8 @@ class Story:
         self.serial = 0
         self.records: list[tuple[str, int]] = []
         """(value, leader epoch) by offset, as written in this life."""
-        self.start_offset = 0
+        self.start_offset_max = 0
+        """Of the log since the last power loss: no record is gone from its head before that."""
         self.directory: LogDirectory = self.rig.open_directory()
         self.log: Log = self.rig.open_in(self.directory)
 
@@ -59,6 +61,7 @@ class Story:
         for _ in range(self.random.randint(0, 3)):
             self.rig.world.step()
         log.check()
+        self.start_offset_max = max(self.start_offset_max, log.log_start_offset)
 
     def append(self) -> None:
         count = self.random.randint(1, 4)
@@ -82,7 +85,8 @@ class Story:
     def crash(self) -> None:
         synced, start = self.log.synced_end_offset, self.log.log_start_offset
         written = list(self.records)
-        if self.random.random() < 0.7:
+        has_power = self.random.random() >= 0.7
+        if not has_power:
             self.rig.lose_power()
         else:
             self.rig.kill()
@@ -90,6 +94,8 @@ class Story:
         self.directory = self.rig.open_directory()
         self.log = log = self.rig.open_in(self.directory)
         self.judge(synced, start, written)
+        if not has_power:
+            self.start_offset_max = log.log_start_offset
         self.leader_epoch += 1
         self.records = written[: log.log_end_offset]
 
@@ -100,6 +106,7 @@ class Story:
         assert [record.offset for record in found] == list(
             range(log.log_start_offset, log.log_end_offset)
         )
+        assert log.log_start_offset <= self.start_offset_max
         by_offset = {record.offset: (record.value or b"").decode() for record in found}
         if synced > start:  # a log that has just started anew has nothing to keep
             assert log.log_end_offset >= synced
@@ -119,7 +126,7 @@ class Story:
 
 
 @pytest.mark.scenario("X-32")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(110))
 def test_a_power_loss_at_any_moment_leaves_a_usable_prefix(seed: int) -> None:
     story = Story(seed)
     for _ in range(ROUNDS):
@@ -130,3 +137,69 @@ def test_a_power_loss_at_any_moment_leaves_a_usable_prefix(seed: int) -> None:
         story.records = [("gone", -1)] * story.log.log_start_offset + [
             ((record.value or b"").decode(), -1) for record in read_all(story.log)
         ]
+
+
+def segments_with(rig: Rig, count: int) -> Log:
+    """A log whose syncs are all asked for, and none is done."""
+    log = rig.open_in(rig.open_directory())
+    while len(log.files.segments) < count:
+        append(log)
+    return log
+
+
+def durable_segments(rig: Rig) -> list[str]:
+    directory = rig.platter.find(DIRECTORY)
+    assert isinstance(directory, Directory)
+    return sorted(name for name in directory.durable_names if name.endswith(".log"))
+
+
+def name_of(log: Log, at: int) -> str:
+    return log.files.segments[at].file.path.rpartition("/")[2]
+
+
+def test_the_first_segment_has_a_durable_name_before_the_second_has_any() -> None:
+    rig = Rig(SMALL)
+    log = segments_with(rig, 1)
+    assert durable_segments(rig) == []
+
+    while len(log.files.segments) < 2:
+        append(log)
+
+    assert durable_segments(rig) == [name_of(log, 0)]
+
+
+def test_what_becomes_the_first_segment_has_a_durable_name_before_the_head_is_deleted() -> None:
+    rig = Rig(SMALL)
+    log = segments_with(rig, 4)
+    assert name_of(log, 2) not in durable_segments(rig)
+    log.advance_high_watermark(log.log_end_offset)
+
+    log.delete_records_before(log.files.segments[2].base_offset)
+
+    assert name_of(log, 0) in durable_segments(rig)
+
+
+def test_a_cut_takes_the_first_segment_last() -> None:
+    """So whatever a power loss brings back begins where the log began."""
+    rig = Rig(SMALL)
+    log = segments_with(rig, 3)
+    rig.finish_syncs()
+    first = name_of(log, 0)
+    assert len(durable_segments(rig)) == 3
+
+    log.truncate_to(0)
+
+    assert durable_segments(rig) == [first]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_log_that_lost_its_power_with_all_syncs_under_way_still_begins_at_its_beginning(
+    seed: int,
+) -> None:
+    rig = Rig(SMALL, seed=seed)
+    segments_with(rig, 4)
+
+    rig.lose_power()
+
+    log = rig.open_in(rig.open_directory())
+    assert log.log_start_offset == 0
