@@ -183,6 +183,11 @@ class IsrChanges:
         if not partition.is_pending(proposal):
             return False  # the metadata was faster than the answer
         code = verdict.error_code
+        if code == ErrorCode.NONE and not set(partition.isr) <= set(verdict.isr):
+            # 1. The minimum becomes 2, then our set {1, 2} becomes {1}: 2 stays eligible.
+            # 2. We hear that 2 has left, but not yet of the minimum, and commit alone.
+            # 3. We die, 2 is elected. So whoever leaves counts until the metadata tells all this.
+            return False
         if code == ErrorCode.NONE:
             partition.on_isr_committed(
                 tuple(verdict.isr),

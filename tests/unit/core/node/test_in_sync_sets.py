@@ -142,6 +142,28 @@ def test_until_a_shrinking_is_committed_everyone_is_waited_for() -> None:
     assert asked.code == ErrorCode.NONE
 
 
+def test_whoever_left_the_set_is_waited_for_until_the_metadata_says_so_too() -> None:
+    """The answer comes first; what the controller knew when it gave it is in the metadata.
+
+    The minimum is 2 by then, so the follower that left is still eligible. A leader that commits
+    alone until it hears of the minimum would lose that to an election of the follower.
+    """
+    cluster = Brokers(1, 2)
+    cluster.grants_wishes = False
+    cluster.held = {(1, 2)}
+    asked = cluster.produce(1, "one", timeout_ms=60_000)
+    cluster.pass_time(2 * LAG_MS)
+    assert cluster.traces[1].of(IsrProposed)[-1].isr == (1,)
+    cluster.configure("min.insync.replicas", "2")
+
+    cluster.answer_wish()
+    assert (isr(cluster), cluster.high_watermark(1)) == ((1, 2), 0)
+
+    cluster.run()
+    assert (isr(cluster), cluster.high_watermark(1)) == ((1,), 0)
+    assert not asked.is_answered
+
+
 @pytest.mark.scenario("X-11")
 def test_a_proposed_member_counts_before_it_is_committed() -> None:
     cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
