@@ -137,8 +137,7 @@ class Copy:
         if found.error_code != ErrorCode.NONE:
             self._refused(found.error_code, now_ms)
         elif found.diverging is not None:
-            # The fences of this answer are of no use: they count only for a log like the leader's.
-            self._truncate(truncation_end(self.partition.log, diverging=EpochEnd(*found.diverging)))
+            self._leave(EpochEnd(*found.diverging), found.log_start_offset, now_ms)
             self._on_progress()
         elif self._append(found, now_ms):
             self._take_fences(found)
@@ -199,6 +198,19 @@ class Copy:
         if moved:
             partition.tell_watchers()
 
+    def _leave(self, diverging: EpochEnd, leader_start_offset: int, now_ms: int) -> None:
+        """Give up what the leader does not share; of the other fences of its answer none counts.
+
+        Behind the leader's start nothing can be compared. What would be kept from before it is
+        about to be deleted, but may be another history, and would come back if the power fails.
+        """
+        log = self.partition.log
+        end_offset = truncation_end(log, diverging=diverging)
+        if log.log_start_offset < end_offset <= leader_start_offset:
+            self._start_anew(leader_start_offset, now_ms)
+        else:
+            self._truncate(end_offset)
+
     def _truncate(self, end_offset: int) -> None:
         partition = self.partition
         log = partition.log
@@ -217,6 +229,22 @@ class Copy:
                 )
             )
             partition.tell_watchers()
+        self._sent = None
+
+    def _start_anew(self, offset: int, now_ms: int) -> None:
+        partition = self.partition
+        before = partition.log.log_end_offset
+        partition.log.start_anew_at(offset, wall_ms=self._node.wall_ms(now_ms))
+        self._node.trace.emit(
+            events.FollowerStartedAnew(
+                partition=str(partition.topic_partition),
+                broker_id=partition.node_id,
+                leader_epoch=partition.leader_epoch,
+                from_end_offset=before,
+                at_offset=offset,
+            )
+        )
+        partition.tell_watchers()
         self._sent = None
 
     # Trouble
@@ -320,17 +348,7 @@ class Copy:
             leader_end_offset=leader_end_offset,
         )
         if start.starts_anew:
-            log.start_anew_at(start.end_offset, wall_ms=self._node.wall_ms(now_ms))
-            self._node.trace.emit(
-                events.FollowerStartedAnew(
-                    partition=str(partition.topic_partition),
-                    broker_id=partition.node_id,
-                    leader_epoch=partition.leader_epoch,
-                    from_end_offset=before,
-                    at_offset=start.end_offset,
-                )
-            )
-            partition.tell_watchers()
+            self._start_anew(start.end_offset, now_ms)
         elif start.end_offset < before:
             self._truncate(start.end_offset)
         else:

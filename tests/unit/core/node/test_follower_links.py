@@ -177,6 +177,34 @@ def test_a_follower_whose_end_the_leader_no_longer_has_begins_anew_where_the_lea
     assert cluster.epochs(2) == [(0, 4)]
 
 
+def test_a_follower_that_shares_nothing_the_leader_still_has_keeps_nothing() -> None:
+    """All that would be left of it lies before the leader's start, and may be another history.
+
+    1. Broker 1 writes 0 to 3 and hears nothing of broker 2, which leads from 0 on.
+    2. Broker 2 writes 0 to 3 as well, and deletes what is before 2: it knows no older leader epoch.
+    3. Broker 1 is told that its own leader epoch ends at 2. Were it cut there, 0 and 1 would be
+       records that nobody else ever had, and come back with the power if the new start is lost.
+    """
+    cluster = Brokers(1, 2)
+    cluster.held = {(1, 2), (2, 1)}
+    for number in range(4):
+        cluster.produce(1, f"lost-{number}", acks=1)
+    cluster.elect(2, (2,))
+    for number in range(4):
+        cluster.produce(2, f"{number}", acks=1)
+    cluster.fence(1)
+    assert cluster.client(2).delete_before(2).code == ErrorCode.NONE
+    cluster.unfence(1)
+
+    cluster.held.clear()
+    cluster.run()
+
+    (anew,) = cluster.traces[1].of(FollowerStartedAnew)
+    assert (anew.from_end_offset, anew.at_offset) == (4, 2)
+    assert cluster.batches(1) == [(2, 1), (3, 1)]
+    assert cluster.epochs(1) == cluster.epochs(2) == [(1, 2)]
+
+
 def test_a_leader_that_begins_in_the_middle_of_a_batch_sends_the_whole_batch() -> None:
     cluster = Brokers(1, 2)
     cluster.kill(2)
