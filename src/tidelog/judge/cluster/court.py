@@ -248,12 +248,8 @@ class Court:
         """Something about a node's part in the quorum is new; its log was told before."""
         before = self.picture.quorum.get(facts.life.node_id)
         self.picture.quorum[facts.life.node_id] = facts
-        # A leader may commit something and resign within one step.
-        led_before = (
-            before is not None
-            and before.is_leader
-            and (before.life, before.quorum_epoch) == (facts.life, facts.quorum_epoch)
-        )
+        # A leader may commit something, hear of a later epoch and resign within one step.
+        led_before = before is not None and before.is_leader and before.life == facts.life
         if facts.is_leader or led_before:
             mirror = self.picture.mirror(METADATA, facts.life.node_id)
             self.picture.committed_log(METADATA).extend(mirror, facts.high_watermark)

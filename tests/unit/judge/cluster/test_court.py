@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from tests.unit.judge.cluster.stage import NODES, Facts, P, batch
+from tidelog.judge.cluster import metadata, quorum
 from tidelog.judge.excuses import Elected, Election, TailLost
 
 
@@ -108,6 +109,32 @@ def test_the_return_of_the_last_known_leader_is_told_from_an_unclean_election() 
         Election.LAST_KNOWN,
         Election.UNCLEAN,
     ]
+
+
+@pytest.mark.parametrize(("holders", "found"), [((1, 2), set()), ((1,), {quorum.MAJORITY})])
+def test_a_quorum_leader_may_commit_and_hear_of_a_later_epoch_in_one_step(
+    holders: tuple[int, ...], found: set[str]
+) -> None:
+    """It was paused, and finds a fetch and a request for its vote when it wakes."""
+    facts = Facts()
+    for node in holders:
+        facts.write_metadata(node, batch(0, 1))
+
+    facts.member(
+        1, is_leader=False, quorum_epoch=2, voted_for=3, high_watermark=1, applied_end_offset=1
+    )
+
+    assert facts.found() == found
+
+
+def test_one_that_did_not_lead_commits_nothing() -> None:
+    facts = Facts()
+    for node in (1, 2):
+        facts.write_metadata(node, batch(0, 1))
+
+    facts.member(2, quorum_epoch=2, voted_for=3, high_watermark=1, applied_end_offset=1)
+
+    assert facts.found() == {metadata.COMMITTED}
 
 
 def test_a_power_loss_is_an_excuse_with_a_floor() -> None:
