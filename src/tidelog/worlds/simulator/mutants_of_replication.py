@@ -265,7 +265,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "copy-unchecked",
         "a follower copies a batch whose bytes have decayed on its leader's disk",
         caught_by=[SPREAD, "corrupt"],
-        within=60,
+        within=200,
         patches=[Patch(appending, "crc_is_valid", any_checksum)],
     ),
 )
