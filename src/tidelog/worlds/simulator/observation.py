@@ -127,7 +127,7 @@ class Observation:
                 self._look(node_id, view, self.cluster.node(node_id))
                 self.court.judge_step()
             for name, seen in view.logs.items():
-                floors[name] = seen.watch.log.synced_end_offset
+                floors[name] = seen.watch.log.recovery_point
         dropped_pages = self.cluster.processes[node_id].platter.dropped_pages
         has_lost = how == "power lost" or dropped_pages > self._dropped_pages[node_id]
         self._dropped_pages[node_id] = dropped_pages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.judge.cluster.facts import METADATA
+from tidelog.judge.excuses import TailLost
 from tidelog.worlds.simulator.log_watch import LogWatch
 from tidelog.worlds.simulator.profiles.replication import ReplicationRun
 from tidelog.worlds.simulator.steps import from_text
@@ -53,6 +54,34 @@ def test_a_watch_sees_each_batch_once_and_what_follows_a_cut_again(quiet: Replic
 
     watch.rewind(batches[-1].base_offset)
     assert watch.new_batches() == batches[-1:]
+
+
+@pytest.mark.parametrize("starts_anew", [False, True])
+def test_a_power_loss_may_take_all_of_a_log_that_has_just_started_anew(starts_anew: bool) -> None:
+    """Its fence of synced records stands at its start, but nothing of it is durable, not even it.
+
+    A log that was synced as a whole stays, whatever was deleted from its head.
+    """
+    run = ReplicationRun(SEED, only=[])
+    run._set_up()
+    run.world.run_for(300)
+    process = run.scene.cluster.processes[1]
+    partition = next(each for each in run.scene.cluster.node(1).partitions)
+    log = partition.log
+    if starts_anew:
+        log.start_anew_at(log.log_end_offset + 1)
+    else:
+        log.files.sync_now(log.log_end_offset, with_parent=True)
+        log.advance_high_watermark(log.log_end_offset)
+        log.delete_records_before(log.log_end_offset)
+    assert log.synced_end_offset == log.log_start_offset == log.log_end_offset > 0
+
+    process.lose_power()
+
+    lost = [each for each in run.scene.court.excuses() if isinstance(each, TailLost)]
+    floors = {each.partition: each.floor_offset for each in lost}
+    expected = 0 if starts_anew else log.log_end_offset
+    assert floors[str(partition.topic_partition)] == expected
 
 
 def test_a_run_without_its_observer_takes_the_same_course() -> None:
