@@ -16,6 +16,7 @@ from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.record_batch import BatchHeader, batches, crc_is_valid
 from tidelog.core.wire.records import NewRecord, Record, build, iterate
 
+COORDINATOR_LOAD_IN_PROGRESS = 14
 LATEST, EARLIEST, LARGEST_TIMESTAMP = -1, -2, -3
 NO_GROUP = {"group.id": "unused", "enable.auto.commit": False}
 """librdkafka's consumers must name a group; one that only assigns never talks to it."""
@@ -182,10 +183,15 @@ class WireClient:
 
     def new_producer(self) -> tuple[int, int]:
         """Producer id and producer epoch for a new session."""
-        answer = self.ask(
-            "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=2**31 - 1
-        )
-        assert answer.error_code == 0, answer.error_code
+
+        def given() -> Any:
+            answer = self.ask(
+                "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=2**31 - 1
+            )
+            assert answer.error_code in (0, COORDINATOR_LOAD_IN_PROGRESS), answer.error_code
+            return answer if answer.error_code == 0 else None
+
+        answer = wait_until(given, "a producer id")
         return answer.producer_id, answer.producer_epoch
 
 

@@ -107,10 +107,19 @@ class Lab(Looking):
 
     def new_identity(self) -> Identity:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        answer = self.ask_any(request, 4)
-        assert isinstance(answer, InitProducerIdResponse), answer
-        assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
-        return Identity(answer.producer_id, answer.producer_epoch)
+        given: list[Identity] = []
+
+        def is_given() -> bool:
+            answer = self.ask_any(request, 4)
+            assert isinstance(answer, InitProducerIdResponse), answer
+            if answer.error_code == ErrorCode.NONE:
+                given.append(Identity(answer.producer_id, answer.producer_epoch))
+                return True
+            assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, answer
+            return False
+
+        self.until("a producer id is given", is_given)
+        return given[0]
 
     def producer(self, name: str = "producer", **config: str) -> LabProducer:
         """Kafka's producer, by its own config names (`request_timeout_ms="3000"`)."""

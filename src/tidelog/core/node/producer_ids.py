@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERSION = 0
 NOT_REGISTERED = -1
-WAIT_MS = 500
+WAIT_MS = 2_000
 """A block comes within milliseconds where there is a controller. Kafka does not wait at all."""
 
 Then = Callable[[int | None], None]

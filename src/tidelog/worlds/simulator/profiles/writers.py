@@ -200,6 +200,8 @@ class IdempotentWriter(Writer):
         self._is_asking = False
         if not isinstance(answer, InitProducerIdResponse):
             return
+        if answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return  # a slow disk: the block of ids is not committed yet
         if answer.error_code != ErrorCode.NONE:
             self.scene.complain("unexpected answer", "-", f"InitProducerId: {answer.error_code}")
             return
