@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
+from tests.seeds.fresh import first_fresh_seed
 from tests.seeds.trying import caught, chunk_of, failures, mutants_of, traces_under_hash_seeds
 from tidelog.worlds.simulator import observation
 from tidelog.worlds.simulator.mutants import MUTANTS
@@ -14,8 +13,7 @@ from tidelog.worlds.simulator.steps import to_text
 from tidelog.worlds.simulator.verdict import Verdict
 
 PROFILE = "replication"
-FIRST = int(os.environ.get("TIDELOG_FIRST_SEED", "1"))
-"""The same seeds every time until 3,000 different ones are clean in a row; then they are fresh."""
+FIRST = first_fresh_seed()
 SHARE = 10
 CHUNKS = 30
 LONG_CHUNKS = 14
