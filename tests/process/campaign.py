@@ -53,14 +53,15 @@ class Campaign:
         """Each partition is led by the first of its replicas again, and everybody says so."""
         for topic, partition in self.places:
             first = self.standing(topic, partition).replicas[0]
-            elect(self.cluster, topic, kind=PREFERRED, partition=partition, by=first)
-            for broker in self.cluster.broker_ids:
 
-                def is_told(broker: int = broker, first: int = first) -> bool:
-                    told = self.cluster.standing(topic, partition, told_by=broker)  # noqa: B023
-                    return told is not None and told.leader == first
+            def is_led_by_first(first: int = first, at: tuple[str, int] = (topic, partition)) -> bool:
+                told = [self.cluster.standing(*at, told_by=each) for each in self.cluster.broker_ids]
+                if all(each is not None and each.leader == first for each in told):
+                    return True
+                elect(self.cluster, at[0], kind=PREFERRED, partition=at[1], by=first)
+                return False
 
-                wait_until(is_told, f"{topic}-{partition} to be led by {first}")
+            wait_until(is_led_by_first, f"{topic}-{partition} to be led by {first}")
 
     def leader_epoch(self, topic: str) -> int:
         return self.standing(topic, 0).leader_epoch
@@ -105,8 +106,12 @@ class Campaign:
 
     def _wait_for_all_replicas(self, topic: str, partition: int) -> None:
         def is_whole() -> bool:
-            standing = self.standing(topic, partition)
-            return sorted(standing.isr) == sorted(standing.replicas)
+            """Everybody says so: one that has just woken up still tells how it was before."""
+            told = [
+                self.cluster.standing(topic, partition, told_by=each)
+                for each in self.cluster.broker_ids
+            ]
+            return all(each is not None and sorted(each.isr) == sorted(each.replicas) for each in told)
 
         wait_until(is_whole, f"all replicas of {topic}-{partition}")
 
