@@ -9,6 +9,7 @@ turns the victim is the active controller as well, and not.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from statistics import quantiles
 from typing import NamedTuple
@@ -30,6 +31,7 @@ FLOWING = 100
 KILL = "kill -9 of a leader"
 KILL_CONTROLLER = "kill -9 of a leader that is the controller"
 STOP = "SIGTERM of a leader"
+STRANGER = "kill -9 of a leader, the writer not connected to others"
 RETURN = "return of the broker"
 MEDIAN_MS, LONGEST_MS = 500.0, 1500.0
 BARS = {KILL: 1 / 20, KILL_CONTROLLER: 1 / 20, STOP: 1 / 4}
@@ -46,30 +48,37 @@ class Failover(ClusterBench):
         parser.add_argument("--kills", type=int, default=30, metavar="N")
         parser.add_argument("--stops", type=int, default=10, metavar="N", help="of SIGTERM")
         parser.add_argument(
+            "--stranger-kills",
+            type=int,
+            default=10,
+            metavar="N",
+            help="with a writer that has to connect to the next leader first",
+        )
+        parser.add_argument(
             "--kafka-kills",
             type=int,
             default=10,
             metavar="N",
-            help="each takes Kafka ten seconds and more; as many stops at most",
+            help="each takes Kafka ten seconds and more; so many of the other kinds at most",
         )
 
     def measure(self, options: argparse.Namespace, brokers: list[str], figures: Figures) -> None:
         for name in brokers:
-            most = options.kafka_kills if name == KAFKA else max(options.kills, options.stops)
-            kills, stops = min(options.kills, most), min(options.stops, most)
+            most = options.kafka_kills if name == KAFKA else sys.maxsize
+            plan = [KILL_CONTROLLER if each % 2 == 0 else KILL for each in range(options.kills)]
+            plan = plan[:most] + [STOP] * min(options.stops, most)
+            plan += [STRANGER] * min(options.stranger_kills, most)
             self.tell(f"{name}: starting")
             with bytecode_kept(), running_cluster(name) as cluster:
-                gaps = self._gaps(cluster, kills=kills, stops=stops)
+                gaps = self._gaps(cluster, plan)
             for what, found in gaps.items():
                 note_gaps(figures, name, what, found)
 
-    def _gaps(self, cluster: Cluster, *, kills: int, stops: int) -> dict[str, list[float]]:
+    def _gaps(self, cluster: Cluster, plan: list[str]) -> dict[str, list[float]]:
         cluster.create_topic(TOPIC, ASSIGNMENT)
-        kinds = (KILL_CONTROLLER, KILL, STOP)
+        kinds = (KILL_CONTROLLER, KILL, STOP, STRANGER)
         gaps: dict[str, list[float]] = {kind: [] for kind in (*kinds, RETURN)}
         gaps |= {led_again(kind): [] for kind in kinds}
-        plan = [KILL_CONTROLLER if number % 2 == 0 else KILL for number in range(kills)]
-        plan += [STOP] * stops
         with SteadyWriter(address=cluster.address, topic=TOPIC) as writer:
             for number, what in enumerate(plan, start=1):
                 victim = choose_victim(cluster, what, number)
@@ -125,7 +134,8 @@ class Found(NamedTuple):
 def _around(cluster: Cluster, writer: SteadyWriter, what: str, victim: int) -> Found:
     cluster.elect_preferred(TOPIC, LED_BY)
     partition = next(partition for partition, leader in LED_BY.items() if leader == victim)
-    for each in sorted(LED_BY, key=lambda each: each == partition):
+    connect_to = [partition] if what == STRANGER else LED_BY
+    for each in sorted(connect_to, key=lambda each: each == partition):
         # To all brokers, the victim last: to one that has just come back librdkafka would not be
         # connected yet, and its own back-off (up to ten seconds) would be measured.
         writer.to(each)

@@ -48,11 +48,15 @@ def test_a_tiny_run_measures_everything_and_prints_the_table(tmp_path: Path) -> 
 
 OF_THREE: dict[str, tuple[list[str], set[tuple[str, str]]]] = {
     "failover": (
-        ["--kills", "2", "--stops", "1"],
+        ["--kills", "2", "--stops", "1", "--stranger-kills", "1"],
         {
             ("write gap, kill -9 of a leader: longest", "ms"),
             ("write gap, kill -9 of a leader that is the controller: median", "ms"),
             ("write gap, SIGTERM of a leader: p90", "ms"),
+            (
+                "write gap, kill -9 of a leader, the writer not connected to others: median",
+                "ms",
+            ),
             ("kill -9 of a leader until another leads: median", "ms"),
             ("write gap, kill -9 of a leader: how many", "times"),
         },
