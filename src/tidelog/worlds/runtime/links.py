@@ -10,6 +10,7 @@ follower from reading its leader.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from asyncio import AbstractEventLoop, BufferedProtocol, Task, Transport
 from collections.abc import Callable, Sequence
@@ -219,6 +220,8 @@ class OutgoingLink(BufferedProtocol):
                 await loop.create_connection(lambda: self, sock=connected)
         except ConnectionRefusedError:
             self._end("refused")
+        except ConnectionError:
+            self._end("reset")
         except (OSError, ValueError):  # time is up, no way, or a name that cannot be one
             self._end("unreachable")
         self._dialling = None
@@ -255,7 +258,7 @@ async def _connected_socket(loop: AbstractEventLoop, host: str, port: int) -> so
             dialled.setblocking(False)
             dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(dialled, address)
-            if dialled.getsockname() == dialled.getpeername():
+            if dialled.getsockname() == _peer_of(dialled):
                 # Where nobody listens the system may give us that very port and connect us to
                 # ourselves.
                 raise ConnectionRefusedError
@@ -269,6 +272,16 @@ async def _connected_socket(loop: AbstractEventLoop, host: str, port: int) -> so
         else:
             return dialled
     raise trouble or OSError(f"{host} has no address")
+
+
+def _peer_of(connected: socket.socket) -> Any:
+    """ConnectionResetError if it is gone already: a dying process closes its listener at last."""
+    try:
+        return connected.getpeername()
+    except OSError as error:
+        if error.errno in (errno.ENOTCONN, errno.EINVAL):
+            raise ConnectionResetError(error.errno, "reset as soon as connected") from error
+        raise
 
 
 async def _addresses(loop: AbstractEventLoop, host: str, port: int) -> Sequence[Any]:

@@ -154,6 +154,31 @@ def test_an_end_is_closed_and_a_reset_is_reset(loop_name: str) -> None:
     play(loop_name, story)
 
 
+def test_a_door_that_falls_shut_behind_us_is_a_reset(
+    loop_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed: its listener took us a moment ago, and is closed before we look."""
+    listener = socket.socket()
+
+    class Dialled(socket.socket):
+        def getsockname(self) -> Any:
+            listener.close()
+            return super().getsockname()
+
+    async def story(stage: Stage) -> None:
+        with listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            address = listener.getsockname()
+            monkeypatch.setattr(links_module.socket, "socket", Dialled)
+            stage.server.connect(LINK, *address, "probe")
+            await stage.until(lambda: stage.node.link_events)
+            monkeypatch.undo()
+        assert stage.node.link_events[-1] == (LINK, "reset")
+
+    play(loop_name, story)
+
+
 def test_nothing_is_heard_of_a_dropped_link(loop_name: str) -> None:
     async def story(stage: Stage) -> None:
         await linked(stage)
