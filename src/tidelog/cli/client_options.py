@@ -14,9 +14,11 @@ import typer
 
 from tidelog.cli.ending import Misused
 from tidelog.cli.spelling import pairs, properties
+from tidelog.cluster.durations import duration_ms
+from tidelog.cluster.errors import ClusterUsageError
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
-DEFAULT_TIMEOUT_S = 30.0
+DEFAULT_TIMEOUT = "30s"
 
 Bootstrap = Annotated[
     str,
@@ -38,8 +40,10 @@ CommandConfig = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait for the cluster."),
+    str,
+    typer.Option(
+        "--timeout", metavar="DURATION", help="How long to wait for the cluster: 500ms, 30s, 2m."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for other programs.")]
 
@@ -63,8 +67,12 @@ class Access:
         return together
 
 
-def access(bootstrap: str, command_config: Path | None, timeout_s: float) -> Access:
-    """Misused if the file cannot be read or is none."""
+def access(bootstrap: str, command_config: Path | None, timeout: str) -> Access:
+    """Misused if the file cannot be read or is none, or the time is none."""
+    try:
+        timeout_s = duration_ms(timeout) / 1_000
+    except ClusterUsageError as error:
+        raise Misused(f"--timeout: {error}") from None
     settings: dict[str, str] = {}
     if command_config is not None:
         try:

@@ -10,7 +10,7 @@ import typer
 
 from tidelog.cli.client_options import (
     DEFAULT_BOOTSTRAP,
-    DEFAULT_TIMEOUT_S,
+    DEFAULT_TIMEOUT,
     AsJson,
     Bootstrap,
     CommandConfig,
@@ -39,7 +39,7 @@ def elect(
     ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Elect leaders.

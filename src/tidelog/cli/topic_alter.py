@@ -9,7 +9,7 @@ import typer
 
 from tidelog.cli.client_options import (
     DEFAULT_BOOTSTRAP,
-    DEFAULT_TIMEOUT_S,
+    DEFAULT_TIMEOUT,
     AsJson,
     Bootstrap,
     CommandConfig,
@@ -38,7 +38,7 @@ def alter(
     ] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Alter a topic. Settings come first; if they are refused, no partition is added.

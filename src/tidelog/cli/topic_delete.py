@@ -9,7 +9,7 @@ import typer
 
 from tidelog.cli.client_options import (
     DEFAULT_BOOTSTRAP,
-    DEFAULT_TIMEOUT_S,
+    DEFAULT_TIMEOUT,
     AsJson,
     Bootstrap,
     CommandConfig,
@@ -26,7 +26,7 @@ def delete(
     ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Delete topics with all their records. There is no way back.

@@ -9,7 +9,7 @@ import typer
 
 from tidelog.cli.client_options import (
     DEFAULT_BOOTSTRAP,
-    DEFAULT_TIMEOUT_S,
+    DEFAULT_TIMEOUT,
     AsJson,
     Bootstrap,
     CommandConfig,
@@ -27,7 +27,7 @@ def list_(
     ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """List topics.

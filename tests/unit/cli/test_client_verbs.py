@@ -57,7 +57,8 @@ def test_help_teaches(verb: str) -> None:
         ("elect sideways --all-topics", "sideways"),
         ("produce t --acks 2", "2"),
         ("topic create", "NAME"),
-        ("topic list --timeout 0", "0"),
+        ("topic list --timeout 0", "--timeout: '0': a duration is longer than nothing"),
+        ("topic list --timeout soon", "--timeout: 'soon' is no duration"),
     ],
 )
 def test_a_mistake_is_named_and_the_code_is_2(line: str, complaint: str) -> None:

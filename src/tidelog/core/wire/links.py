@@ -28,7 +28,7 @@ class Wires(Protocol):
     def connect(self, link: int, host: str, port: int, purpose: str) -> None:
         """Open a connection that is called `link` from now on; the purpose is for faults and logs.
 
-        What follows is one `on_link_opened`, or `on_link_closed`: "refused", "reset", "unreachable".
+        What follows is one `on_link_opened`, or `on_link_closed`: refused, reset or unreachable.
         """
 
     def send(self, link: int, parts: Sequence[bytes | bytearray | memoryview]) -> None:
