@@ -54,11 +54,13 @@ class Campaign:
         for topic, partition in self.places:
             first = self.standing(topic, partition).replicas[0]
 
-            def is_led_by_first(first: int = first, at: tuple[str, int] = (topic, partition)) -> bool:
-                told = [self.cluster.standing(*at, told_by=each) for each in self.cluster.broker_ids]
+            def is_led_by_first(
+                topic: str = topic, partition: int = partition, first: int = first
+            ) -> bool:
+                told = self._told_by_all(topic, partition)
                 if all(each is not None and each.leader == first for each in told):
                     return True
-                elect(self.cluster, at[0], kind=PREFERRED, partition=at[1], by=first)
+                elect(self.cluster, topic, kind=PREFERRED, partition=partition, by=first)
                 return False
 
             wait_until(is_led_by_first, f"{topic}-{partition} to be led by {first}")
@@ -104,14 +106,15 @@ class Campaign:
 
         return wait_until(told, f"a leader of {topic}-{partition}")
 
+    def _told_by_all(self, topic: str, partition: int) -> list[Standing | None]:
+        brokers = self.cluster.broker_ids
+        return [self.cluster.standing(topic, partition, told_by=each) for each in brokers]
+
     def _wait_for_all_replicas(self, topic: str, partition: int) -> None:
         def is_whole() -> bool:
             """Everybody says so: one that has just woken up still tells how it was before."""
-            told = [
-                self.cluster.standing(topic, partition, told_by=each)
-                for each in self.cluster.broker_ids
-            ]
-            return all(each is not None and sorted(each.isr) == sorted(each.replicas) for each in told)
+            told = self._told_by_all(topic, partition)
+            return all(each and sorted(each.isr) == sorted(each.replicas) for each in told)
 
         wait_until(is_whole, f"all replicas of {topic}-{partition}")
 
