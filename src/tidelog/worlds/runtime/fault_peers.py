@@ -28,6 +28,9 @@ HELD_ITEMS_MAX = UNANSWERED_REQUESTS_MAX // 2
 ORPHANED_BYTES_MAX = 64 * MIB
 """Requests held of connections that have ended: a client's kernel would give up, too."""
 
+NAME_START, LENGTH_BYTES = 8, 2
+"""Where a request says who sends it."""
+
 Injection = Callable[[int, Host, RequestHeader, memoryview], bool]
 """Connection, who asks, and what: whether it was answered with an error instead."""
 
@@ -36,13 +39,16 @@ class GatedPeer:
     """One connection; its owner is a stranger until the first request."""
 
     __slots__ = (
-        "client_id", "host", "incoming", "is_over", "number", "orphaned_bytes", "outgoing",
+        "client_id", "host", "incoming", "is_over", "name", "name_end", "number", "orphaned_bytes",
+        "outgoing",
     )  # fmt: skip
 
     def __init__(self, table: FaultTable, number: int) -> None:
         self.number = number
         self.client_id: str | None = None
         self.host: Host | None = None
+        self.name, self.name_end = b"?", NAME_START
+        """The client id of the last request as it stands there: a stranger's is unlike any."""
         self.is_over = False
         """The real connection has ended, whether or not the node may know it."""
         self.orphaned_bytes = 0
@@ -87,12 +93,19 @@ class GatedPeers:
 
     def on_frame(self, connection: int, frame: memoryview, now_ms: int) -> None:
         peer = self._peers[connection]
+        if not self._table.rules and self.journal is None:  # as almost always: be quick
+            is_known = frame[NAME_START : peer.name_end] == peer.name
+            if is_known and (peer.is_node or peer.incoming.passes(Kind.FRAME)):
+                self.node.on_frame(connection, frame, now_ms)
+                return
         try:
             header = read_request_header(frame)
         except MalformedMessage:
             header = None  # the node will refuse it, in its turn
         if header is not None and (peer.host is None or header.client_id != peer.client_id):
             peer.identify(header.client_id, self._table)
+            peer.name_end = NAME_START + LENGTH_BYTES + len((header.client_id or "").encode())
+            peer.name = bytes(frame[NAME_START : peer.name_end])
         if peer.is_node or peer.incoming.passes(Kind.FRAME):
             self._deliver(peer, frame, header, now_ms)
             return
