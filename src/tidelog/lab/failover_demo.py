@@ -161,7 +161,7 @@ class _Story:
     def tell(self) -> Accounts:
         accounts = self._accounts
         self._create_topic()
-        accounts.dead, epoch_before = self._leader()
+        accounts.dead, epoch_before = self._next_leader()
         self._say(
             f"topic {PARTITION.topic}: three replicas, broker {accounts.dead} leads "
             f"in leader epoch {epoch_before}"
@@ -210,8 +210,7 @@ class _Story:
         self._say(f"kill -9 of broker {accounts.dead}")
         for hold in self._holds:
             hold.undo()
-        self._until(lambda: self._leader()[0] not in (accounts.dead, 0), "another leader")
-        accounts.next_leader, leader_epoch = self._leader()
+        accounts.next_leader, leader_epoch = self._next_leader(after=accounts.dead)
         gap_ms = (time.monotonic() - killed_s) * 1_000
         self._say(
             f"broker {accounts.next_leader} leads in leader epoch {leader_epoch} "
@@ -270,11 +269,23 @@ class _Story:
         made = self._admin.ask(question, timeout_s=WITHIN_S)
         if made.error != ErrorCode.NONE:
             raise DemoFailed(f"the topic could not be made: {made.error.name} {made.message or ''}")
-        self._until(lambda: self._leader()[0] != 0, "a leader")
         self._wait_until_in_sync()
 
+    def _next_leader(self, *, after: int = 0) -> tuple[int, int]:
+        """Who leads, and in which leader epoch. One answer counts: the next may be another's, who
+        does not know it yet."""
+        found = (0, 0)
+
+        def is_led() -> bool:
+            nonlocal found
+            found = self._leader()
+            return found[0] not in (after, 0)
+
+        self._until(is_led, "a leader" if after == 0 else "another leader")
+        return found
+
     def _leader(self) -> tuple[int, int]:
-        """Who leads, or 0, and in which leader epoch."""
+        """Who leads, or 0, and in which leader epoch, as anybody says."""
         told = self._admin.ask(describe_topic(PARTITION.topic), timeout_s=WITHIN_S)
         found = told.partitions.get(PARTITION.index)
         return (0, 0) if found is None else (found.leader_id or 0, found.leader_epoch or 0)

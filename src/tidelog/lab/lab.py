@@ -243,6 +243,12 @@ class Lab(Looking):
             f"node {node} leads", lambda: self.desc(index).leader == node, within_ms=within_ms
         )
 
+    def until_elected(self, node: int, *, index: int = 0) -> None:
+        """Until this node, the preferred one, leads by an election; one refused is asked again."""
+        held = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+        self.until("a preferred election", lambda: self.elect("preferred", index) in held)
+        self.until_led(node, index=index)
+
     def until_isr(self, *nodes: int, index: int = 0, within_ms: int = 60_000) -> None:
         wanted = tuple(sorted(nodes))
         self.until(

@@ -34,7 +34,7 @@ def led_by_1_in_epoch_5(lab: Lab, *, isr_min: str = "2", **configs: str) -> None
 
 def _elect_1(lab: Lab) -> None:
     lab.until_isr(1, 2, 3)
-    lab.elect("preferred")
+    lab.until_elected(1)
     lab.until("all know that 1 leads", lambda: all(lab.desc(via=b).leader == 1 for b in (1, 2, 3)))
 
 

@@ -100,6 +100,7 @@ def a_leader_cut_off_from_its_controller(lab: Lab) -> None:
     lab.listen_to(B)
     lab.until_led(B)
     waited_ms = (lab.now_us - cut_us) / 1_000
+    lab.until("C knows", lambda: lab.desc(via=C).leader == B)
     lab.step("D1-T3", "A is fenced after its session though it is alive, and B leads")
     lab.same("the leader, as C knows it", lab.desc(via=C).leader, B)
     lab.true("A runs", lab.engine.is_running(A))

@@ -121,8 +121,7 @@ def _a_returns(lab: Lab) -> None:
 
 
 def _a_leads_again(lab: Lab) -> None:
-    lab.elect("preferred")
-    lab.until_led(A)
+    lab.until_elected(A)
     lab.step("D2-E2", "A leads again, in leader epoch 2, with M1, M2 and M4")
     lab.same("the leader and its epoch", _leadership(lab), (A, 2))
     lab.until_quiet()

@@ -69,6 +69,7 @@ def acks_all_with_a_minimum_of_1_still_waits_for_all(lab: Lab) -> None:
     lab.hold(2, 3)
     writer = lab.writer("writer", idempotent=True)
     message = writer.begin("message")
+    lab.until_end(1, 11)
     lab.pass_ms(200)
     lab.step("D3-C3a", "N1", "a minimum of 1 is not 'just the leader': there is no answer")
     lab.same("end(1)", lab.end(1), 11)

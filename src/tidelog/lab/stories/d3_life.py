@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.lab import REQUESTS, Lab
+from tidelog.lab.looking import FETCH
 from tidelog.lab.stories.baseline import orders
 from tidelog.lab.stories.cast import ok
 from tidelog.lab.story import story
+
+FETCH_WAITS_MS = 5_000
+"""At a leader that has nothing new; ten times as long as it is by default."""
 
 
 @story("D3-L1", "N11", "D3-Q3")
@@ -66,8 +70,8 @@ def stage_2_on_the_follower_that_is_not(lab: Lab) -> None:
 @story("D3-L3", "N11")
 def stage_3_on_all_before_the_leader_knows(lab: Lab) -> None:
     """All in-sync replicas have the record, the leader dies before it hears so: it is kept."""
-    orders(lab)
-    lab.hold(2, 3, what=REQUESTS)
+    orders(lab, settings={"replica.fetch.wait.max.ms": str(FETCH_WAITS_MS)})
+    lab.until("the followers' last fetches wait at 1", lambda: _last_fetches_wait(lab))
     message = lab.writer("writer").begin("message")
     lab.until_end(2, 11)
     lab.until_end(3, 11)
@@ -94,6 +98,18 @@ def stage_4_the_high_watermark_has_moved(lab: Lab) -> None:
     lab.step("D3-L4", "D3-Q1", "after the crash it is there")
     lab.same("what a consumer gets", lab.read(2)[10:], ["message"])
     lab.same("the audit", lab.audit(), CLEAN)
+
+
+def _last_fetches_wait(lab: Lab) -> bool:
+    """Further fetches are withheld. A follower that was between two of them would get nothing: of
+    each, one must have reached the leader, and not so long ago that it is answered empty soon."""
+    lab.hold(2, 3, what=REQUESTS)
+    fetches = [lab.requests(1, FETCH, peer=follower)[-1] for follower in (2, 3)]
+    asked_us = lab.now_us - FETCH_WAITS_MS * 1_000 // 5
+    if all(each.answer is None and each.at_us > asked_us for each in fetches):
+        return True
+    lab.release(2, 3)
+    return False
 
 
 def _crash(lab: Lab) -> None:

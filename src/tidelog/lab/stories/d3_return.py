@@ -37,8 +37,7 @@ def d3_return(lab: Lab) -> None:
     same_logs(lab, 1, 2, 3)
     lab.same("log(1)", lab.payloads(1)[COMMITTED:], ["new 1000", "new 1001"])
 
-    lab.elect("preferred")
-    lab.until_led(1)
+    lab.until_elected(1)
     lab.step("D3-R5", "a preferred election gives it its leadership back, in leader epoch 7")
     lab.same("the leader epoch", lab.desc().leader_epoch, 7)
     lab.same("lost", lab.audit().lost, AT_RISK)

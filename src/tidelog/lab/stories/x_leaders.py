@@ -160,7 +160,6 @@ def a_rolling_restart(lab: Lab) -> None:
     lab.same("sends that failed", [each.payload for each in producer.sent if not each.is_ok], [])
     lab.same("the audit", lab.audit(), CLEAN)
     lab.same("records", len(lab.read(lab.leader() or 0)), count)
-    lab.elect("preferred")
-    lab.until_led(1)
+    lab.until_elected(1)
     lab.step("X-46", "the leadership returns to its preferred broker")
     lab.same("the leader", lab.leader(), 1)
