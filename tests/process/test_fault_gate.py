@@ -24,6 +24,8 @@ from tests.process.wire import batch_of, fetch_fields, produce_fields
 from tidelog.core.model.errors import ErrorCode
 
 LONG_MS = 3_600_000
+CLOCK_S = 0.001
+"""A broker counts whole milliseconds, so its clock may be ahead of ours by less than one."""
 
 
 class Stage(NamedTuple):
@@ -136,7 +138,7 @@ def test_a_delay_makes_answers_late_and_its_end_makes_them_come(stage: Stage) ->
         stage.gate.replace({"what": "delay", "from": 1, "to": "clients", "delay_ms": 300})
         asked_s = time.monotonic()
         client.ask("Metadata", 12, topics=[])
-        assert time.monotonic() - asked_s >= 0.3
+        assert time.monotonic() - asked_s >= 0.3 - CLOCK_S
 
         stage.gate.replace({"what": "delay", "from": "clients", "to": 1, "delay_ms": LONG_MS})
         client.send("Metadata", 12, topics=[])
@@ -160,7 +162,7 @@ def test_a_rule_ends_by_itself(stage: Stage) -> None:
     with stage.client() as client:
         client.send("Metadata", 12, topics=[])
         assert client.answer("Metadata", 12).brokers[0].node_id == 1
-    assert time.time_ns() // 1_000_000 >= until_ms
+    assert time.time() + CLOCK_S >= until_ms / 1_000
     assert stage.gate.list()["rules"] == []
     assert "FaultsChanged because=expired" in stage.broker.log_text()
 
