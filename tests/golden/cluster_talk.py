@@ -177,6 +177,19 @@ class ClusterTalk(Talk):
 
         self.wait_for(is_so, f"the brokers {brokers}")
 
+    def wait_until_forgotten(self, broker: int, *, nodes: Sequence[int]) -> None:
+        """Until these do not list it any more, not even among the fenced ones."""
+        fields = {"include_fenced_brokers": True}
+
+        def is_so() -> bool:
+            lists = [
+                self.quietly("DescribeCluster", 2, on=(node, "quiet"), **fields)["brokers"]
+                for node in nodes
+            ]
+            return all(broker not in {b["broker_id"] for b in found} for found in lists)
+
+        self.wait_for(is_so, f"broker {broker} to be forgotten")
+
     def stop_node(self, node: int) -> None:
         """Gracefully; the others know it when this returns."""
         for place in [p for p in self._connections if _node_of(p)[0] == node]:

@@ -233,6 +233,7 @@ def that_is_away(talk: ClusterTalk, version: int) -> None:
     show(talk, topic)
     for _ in range(2):
         talk.ask("UnregisterBroker", version, on=1, broker_id=3)
+    talk.wait_until_forgotten(3, nodes=LEFT)
     fields = {"include_fenced_brokers": True}
     talk.ask("DescribeCluster", 2, on=1, shown=without_controller, **fields)
     show(talk, topic)
