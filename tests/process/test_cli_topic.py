@@ -37,7 +37,11 @@ def test_create_list_describe_alter_delete(tidelog: CommandLine) -> None:
         *("--config", "min.insync.replicas=2", "--config", "retention.ms=1000"),
     )
     assert made.output == "created topic life: partitions 2, replication factor 3\n"
-    assert "life   " in tidelog.ok("topic", "list").output
+    wait_until(
+        lambda: "life   " in tidelog.ok("topic", "list").output,
+        "any broker that is asked to know",
+        within_s=WITHIN_S,
+    )
 
     shown = tidelog.ok("topic", "describe", "life").output.splitlines()
     assert "configs min.insync.replicas=2,retention.ms=1000" in shown[0]

@@ -27,8 +27,9 @@ SETTINGS = {
     "broker.session.timeout.ms": 6_000,
     "replica.lag.time.max.ms": 3_000,
     "controller.quorum.fetch.timeout.ms": 4_000,
+    "auto.leader.rebalance.enable": False,
 }
-"""Soon enough for a test, late enough for a loaded machine."""
+"""Soon enough for a test, late enough for a loaded machine; and nobody moves leaders but us."""
 EVERYBODY = frozenset({1, 2, 3, 4})
 WITHIN_S = 120.0
 

@@ -118,8 +118,10 @@ def test_a_detached_cluster_is_ready_when_the_command_returns_until_it_is_taken_
     assert resumed.code == 0, resumed.err
     cluster = Cluster.attach(data)
     cluster.wait_isr("orders")
-    [orders] = cluster.status().partitions
-    assert orders.high_watermark == 1
+    cluster.wait_until(
+        lambda: [each.high_watermark for each in cluster.status().partitions] == [1],
+        "what was written",
+    )
     killed = tidelog_verb("down", "--data", str(data), "--kill")
     assert killed.code == 0 and killed.out.startswith("killed 3 nodes")
 
