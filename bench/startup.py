@@ -9,7 +9,6 @@ when the topic is there already and only has to be led.
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import subprocess
 import time
@@ -26,6 +25,7 @@ from bench.up import up_command
 from tests.kafka import KafkaCluster
 from tests.process.wire import WireClient, batch_of
 from tidelog.cluster.ports import free_ports
+from tidelog.cluster.processes import read_pid_file
 
 TOPIC = "first"
 PAUSE_S = 0.005
@@ -129,11 +129,15 @@ def _command(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
 
 def _kill_all(data: Path, launcher: subprocess.Popen[bytes]) -> None:
     """The brokers first: an end of the launcher would be a gentle end of theirs."""
-    for path in sorted(data.glob("node-*/pid")):
-        with suppress(ProcessLookupError):
-            os.kill(int(path.read_text().splitlines()[0]), signal.SIGKILL)
+    found = [read_pid_file(path) for path in sorted(data.glob("node-*/pid"))]
+    brokers = [each for each in found if each is not None]
+    for broker in brokers:
+        broker.signal(signal.SIGKILL)
     launcher.kill()
     launcher.wait()
+    for broker in brokers:
+        if not broker.ended_within(PATIENCE_S):  # it must not be taken for one that runs
+            raise NotInTime(f"process {broker.pid} does not end although it was killed")
 
 
 # The client outside
