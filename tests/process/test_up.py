@@ -100,10 +100,13 @@ def test_a_detached_cluster_is_ready_when_the_command_returns_until_it_is_taken_
     assert again.err == f"tidelog up: the cluster in {data} is running already (nodes 1, 2, 3)\n"
     assert all(each.is_alive for each in brokers(data)) and len(brokers(data)) == 3
 
-    text = tidelog_verb("status", "--data", str(data))
-    assert text.code == 0
-    assert "orders-0" in text.out and "all in sync" in text.out
+    def looks_well() -> bool:
+        """A broker that is silent for seconds is left out."""
+        text = tidelog_verb("status", "--data", str(data))
+        assert text.code == 0
+        return "orders-0" in text.out and "all in sync" in text.out
 
+    wait_until(looks_well, "all in sync", within_s=WITHIN_S)
     was = brokers(data)
     down = tidelog_verb("down", "--data", str(data))
     assert down.code == 0 and down.out.startswith("stopped 3 nodes in ")
