@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,13 @@ import pytest
 from tests.process.broker import Setting
 from tests.process.cluster import BOTH_ROLES, ClusterProcesses, Standing
 from tests.process.evidence import PREFERRED, elect
-from tests.process.judging import final_log, verdict
+from tests.process.judging import NotLeader, final_log, verdict
 from tests.process.load import PARTITIONS, Load
 from tests.process.producers import TimelineProducer, Wishes
 from tests.process.timelines import make_producer
 from tests.process.waiting import wait_until
 from tests.process.wire import batches_on_disk
+from tidelog.judge.history import FinalLog
 
 
 class Campaign:
@@ -60,13 +61,24 @@ class Campaign:
                 told = self._told_by_all(topic, partition)
                 if all(each is not None and each.leader == first for each in told):
                     return True
-                elect(self.cluster, topic, kind=PREFERRED, partition=partition, by=first)
+                with suppress(OSError):  # that there was no controller for long
+                    elect(self.cluster, topic, kind=PREFERRED, partition=partition, by=first)
                 return False
 
             wait_until(is_led_by_first, f"{topic}-{partition} to be led by {first}")
 
-    def leader_epoch(self, topic: str) -> int:
-        return self.standing(topic, 0).leader_epoch
+    def place_led_by(self, broker: int) -> tuple[str, int]:
+        """A partition that it leads. It may lead none any more where sessions are short: whoever
+        gets no processor for so long is fenced, and its leaderships do not come back at once."""
+
+        def found() -> tuple[str, int] | None:
+            for place in self.places:
+                if self.leader(*place) == broker:
+                    return place
+            self.spread_leaders()
+            return None
+
+        return wait_until(found, f"a partition that {broker} leads")
 
     def leader(self, topic: str, partition: int) -> int:
         return self.standing(topic, partition).leader
@@ -78,12 +90,25 @@ class Campaign:
         self.wait_until_whole()
         for load in self.loads:
             for partition in range(PARTITIONS):
-                leader = self.leader(load.topic, partition)
-                address = self.cluster.nodes[leader].address
-                final = final_log(address, load.topic, partition=partition, at_us=10**12)
+                final = self._final_log(load.topic, partition)
                 found = verdict(load.history(partition), final)
                 assert found == [], found[:5]
                 self._compare_replicas(load.topic, partition, final.end_offset)
+
+    def _final_log(self, topic: str, partition: int) -> FinalLog:
+        """As soon as the leader of now gives all to read that it has: one that leads for a moment
+        only does not know yet how much of it is committed."""
+
+        def read() -> FinalLog | None:
+            leader = self.cluster.nodes[self.leader(topic, partition)]
+            with suppress(NotLeader):
+                final = final_log(leader.address, topic, partition=partition, at_us=10**12)
+                held = batches_on_disk(leader.log_directory, topic, partition=partition)
+                if final.end_offset == held[-1][0].end_offset:
+                    return final
+            return None
+
+        return wait_until(read, f"all of {topic}-{partition}")
 
     def _compare_replicas(self, topic: str, partition: int, end_offset: int) -> None:
         copies = [
@@ -150,6 +175,8 @@ def campaign(
             yield running
             running.finish()
         finally:
+            for load in loads:
+                load.give_up()
             for producer in producers:
                 producer.close()
 
@@ -162,9 +189,7 @@ def create_topic(cluster: ClusterProcesses, name: str) -> None:
         "replication_factor": 3,
         "configs": [{"name": "min.insync.replicas", "value": "2"}],
     }
-    with cluster.wire(cluster.broker_ids[0]) as wire:
-        answer = wire.ask("CreateTopics", 7, topics=[topic], timeout_ms=60_000)
-    assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+    cluster.ask_for_topic(topic, by=cluster.broker_ids[0])
     wait_until(
         lambda: all(
             cluster.standing(name, PARTITIONS - 1, told_by=each) for each in cluster.broker_ids

@@ -12,9 +12,11 @@ from tests.process.broker import BrokerFailed, BrokerProcess, Setting
 from tests.process.ports import HOST, free_port
 from tests.process.waiting import wait_until
 from tests.process.wire import WireClient
+from tidelog.core.model.errors import ErrorCode
 
 CLUSTER_ID = "a-cluster-of-tests"
 BOTH_ROLES = "broker,controller"
+METADATA_TOPIC = "__cluster_metadata"
 
 UNHURRIED: dict[str, Setting] = {
     "broker.session.timeout.ms": 30_000,
@@ -95,10 +97,36 @@ class ClusterProcesses:
         return WireClient(self.nodes[broker_id].address)
 
     def known_brokers(self, broker_id: int) -> list[int]:
-        """The brokers that this one tells its clients of; none if it does not answer."""
+        """Those that are not fenced, as this one has it; none if it does not answer.
+
+        Metadata is not asked: it lists a broker for a while after it was fenced, and one that has
+        just woken up believes that nothing has happened.
+        """
         with suppress(OSError), self.wire(broker_id) as wire:
-            return sorted(broker.node_id for broker in wire.ask("Metadata", 12, topics=[]).brokers)
+            told = wire.ask("DescribeCluster", 0).brokers
+            return sorted(broker.broker_id for broker in told)
         return []
+
+    def active_controller(self) -> int:
+        """As soon as anybody knows one; of several the newest, since a former one may not know."""
+        topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
+
+        def newest() -> tuple[int, int] | None:
+            told: list[tuple[int, int]] = []
+            for node_id, node in self.nodes.items():
+                with suppress(OSError):
+                    if node.is_running:
+                        with self.wire(node_id) as wire:
+                            answer = wire.ask("DescribeQuorum", 2, topics=topics)
+                        told += [
+                            (int(found.leader_epoch), int(found.leader_id))
+                            for topic in answer.topics
+                            for found in topic.partitions
+                            if found.error_code == 0 and found.leader_id >= 0
+                        ]
+            return max(told, default=None)
+
+        return wait_until(newest, "an active controller")[1]
 
     def standing(self, topic: str, partition: int, *, told_by: int) -> Standing | None:
         """As one broker tells it now; None if it cannot say."""
@@ -116,16 +144,23 @@ class ClusterProcesses:
 
     # What is done to it.
 
+    def ask_for_topic(self, topic: Mapping[str, Any], *, by: int) -> None:
+        """CreateTopics for a name that is new, as plain data; comes back when it is committed.
+
+        A broker asks the controller again if that does not answer for long. It may have made the
+        topic by then, and says that it is there already.
+        """
+        with self.wire(by) as wire:
+            [told] = wire.ask("CreateTopics", 7, topics=[dict(topic)], timeout_ms=60_000).topics
+        is_made = told.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+        assert is_made, told.error_message
+
     def create_topic(self, name: str, *, partitions: int, **configs: str) -> None:
         """With a copy on every broker; comes back when all of them lead and follow."""
         brokers = self.broker_ids
         wanted = [{"name": key.replace("_", "."), "value": text} for key, text in configs.items()]
         topic = {"name": name, "num_partitions": partitions, "replication_factor": len(brokers)}
-        with self.wire(brokers[0]) as wire:
-            answer = wire.ask(
-                "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=60_000
-            )
-        assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+        self.ask_for_topic({**topic, "configs": wanted}, by=brokers[0])
         for partition in range(partitions):
             self.wait_until_in_sync(name, partition)
 

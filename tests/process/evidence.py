@@ -7,16 +7,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.process.cluster import ClusterProcesses
 from tests.process.proxy import Seen, is_produce
-from tests.process.stage import METADATA_TOPIC, Stage, produced, read_request
+from tests.process.stage import Stage, produced, read_request
 from tests.process.waiting import wait_until
 from tests.process.wire import LATEST, produce_fields
+from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_response_header
 from tidelog.core.wire.messages import MESSAGES
@@ -61,23 +61,6 @@ def dumped(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def active_controller(cluster: ClusterProcesses) -> int:
-    """As soon as anybody knows one."""
-    topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
-
-    def found() -> int:
-        for node_id, node in cluster.nodes.items():
-            with suppress(OSError):
-                if node.is_running:
-                    with cluster.wire(node_id) as wire:
-                        answer = wire.ask("DescribeQuorum", 2, topics=topics)
-                    if answer.error_code == 0 and answer.topics[0].partitions[0].error_code == 0:
-                        return int(answer.topics[0].partitions[0].leader_id)
-        return -1
-
-    return wait_until(lambda: max(found(), 0), "an active controller")
-
-
 def elect(cluster: ClusterProcesses, topic: str, *, kind: int, partition: int = 0, by: int) -> int:
     """ElectLeaders; the error code of the partition."""
     asked = [{"topic": topic, "partitions": [partition]}]
@@ -87,6 +70,32 @@ def elect(cluster: ClusterProcesses, topic: str, *, kind: int, partition: int = 
         )
     assert answer.error_code == 0, answer.error_code
     return int(answer.replica_election_results[0].partition_result[0].error_code)
+
+
+def lead_as_preferred(
+    cluster: ClusterProcesses, topic: str, leader: int, *, partition: int = 0, by: int
+) -> None:
+    """A preferred election; comes back when everybody names this leader. The former one, until it
+    knows, may well write and commit one more.
+
+    That no election is needed is told where a broker had to ask the controller twice.
+    """
+    told = elect(cluster, topic, kind=PREFERRED, partition=partition, by=by)
+    assert told in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED), ErrorCode(told)
+    wait_until_named(cluster, topic, leader, partition=partition)
+
+
+def wait_until_named(
+    cluster: ClusterProcesses, topic: str, leader: int, *, partition: int = 0
+) -> None:
+    """Until every broker that runs says that this one leads."""
+
+    def is_named() -> bool:
+        witnesses = [each for each in cluster.broker_ids if cluster.nodes[each].is_running]
+        told = [cluster.standing(topic, partition, told_by=each) for each in witnesses]
+        return all(each is not None and each.leader == leader for each in told)
+
+    wait_until(is_named, f"{topic}-{partition} to be led by {leader}")
 
 
 def end_offset(stage: Stage, topic: str, *, of: int, partition: int = 0) -> int:

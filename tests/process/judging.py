@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tests.process.producers import Call, Ok
-from tests.process.wire import WireClient, whole_records
+from tests.process.wire import EARLIEST, WireClient, whole_records
+from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.record_batch import batches
 from tidelog.judge.history import (
     Acks,
@@ -18,6 +19,10 @@ from tidelog.judge.history import (
     Wrote,
 )
 from tidelog.judge.verdict import judge
+
+
+class NotLeader(AssertionError):
+    """Whoever was asked for a log does not lead it (any more)."""
 
 
 def writes(
@@ -51,14 +56,15 @@ def writes(
 
 
 def final_log(address: str, topic: str, *, partition: int, at_us: int) -> FinalLog:
-    """All that the leader at this address gives to read."""
+    """All that the leader at this address gives to read; NotLeader if it leads no more."""
     seen: list[Seen] = []
     with WireClient(address) as wire:
-        offset = wire.offset_at(topic, -2, partition=partition).offset
-        log_start_offset = offset
+        first = wire.offset_at(topic, EARLIEST, partition=partition)
+        _check(first.error_code)
+        log_start_offset = offset = first.offset
         while True:
             answer = wire.fetch(topic, offset, partition=partition, bytes_max=16 << 20)
-            assert answer.error_code == 0, answer.error_code
+            _check(answer.error_code)
             if offset >= answer.high_watermark:
                 break
             found = [each for each in _seen(bytes(answer.records)) if each.offset >= offset]
@@ -72,6 +78,12 @@ def final_log(address: str, topic: str, *, partition: int, at_us: int) -> FinalL
         end_offset=offset,
         records=tuple(seen),
     )
+
+
+def _check(error_code: int) -> None:
+    if error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        raise NotLeader
+    assert error_code == ErrorCode.NONE, ErrorCode(error_code)
 
 
 def verdict(history: Sequence[Operation], final: FinalLog) -> list[Anomaly]:

@@ -53,10 +53,14 @@ class Load(threading.Thread):
     def finish(self) -> None:
         """Everything that was granted has an outcome then, and none is an error."""
         self.wait_for(1)
-        self._is_over.set()
-        self.join()
+        self.give_up()
         failed = [call for calls in self.calls.values() for call in calls]
         assert not [call.outcome for call in failed if isinstance(call.outcome, Failed)]
+
+    def give_up(self) -> None:
+        """Nothing is sent any more, whatever was granted."""
+        self._is_over.set()
+        self.join()
 
     def history(self, partition: int) -> list[Operation]:
         """What the judge needs to know of one partition."""

@@ -29,7 +29,6 @@ BROKERS = (1, 2, 3)
 THIS_REPLICA = -2
 """The replica id with which ListOffsets tells the log end of whoever is asked."""
 TOPIC_RESOURCE = 2
-METADATA_TOPIC = "__cluster_metadata"
 SESSION_S = 6
 
 SETTINGS: dict[str, Setting] = {
@@ -59,10 +58,7 @@ class Stage:
 
     def controller_last(self) -> list[int]:
         """All brokers: if the first falls silent its session decides, and no quorum's timeout."""
-        topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
-        with self.cluster.wire(BROKERS[0]) as wire:
-            answer = wire.ask("DescribeQuorum", 2, topics=topics)
-        controller = answer.topics[0].partitions[0].leader_id
+        controller = self.cluster.active_controller()
         return sorted(BROKERS, key=lambda each: each == controller)
 
     # What is done.
@@ -83,9 +79,7 @@ class Stage:
                 {"name": key.replace("_", "."), "value": text} for key, text in configs.items()
             ],
         }
-        with self.cluster.wire(placements[0][0]) as wire:
-            answer = wire.ask("CreateTopics", 7, topics=[topic], timeout_ms=60_000)
-        assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+        self.cluster.ask_for_topic(topic, by=placements[0][0])
         for partition, brokers in enumerate(placements):
             for each in self.cluster.broker_ids:
                 self.wait_for(name, _is_led(brokers), partition=partition, told_by=each)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.process.evidence import PREFERRED, all_events, dumped, elect, end_offset, produce_by_hand
+from tests.process.evidence import (
+    all_events,
+    dumped,
+    end_offset,
+    lead_as_preferred,
+    produce_by_hand,
+)
 from tests.process.producers import Ok
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
@@ -54,9 +60,7 @@ def test_each_replica_knows_where_each_leaders_records_begin(
     assert producer.send(topic, "c").wait() == Ok(2)
     stage.restart(1)
     stage.cluster.wait_until_in_sync(topic, 0)
-    assert elect(stage.cluster, topic, kind=PREFERRED, by=2) == 0
-    for broker in (1, 2, 3):  # Until 2 knows, it may well write and commit one more.
-        stage.wait_for(topic, lambda it: it.leader == 1, told_by=broker)
+    lead_as_preferred(stage.cluster, topic, 1, by=2)
     assert [producer.send(topic, value).wait() for value in ("d", "e")] == [Ok(3), Ok(4)]
 
     for broker in (1, 2, 3):

@@ -10,7 +10,7 @@ import confluent_kafka.admin
 import kafka.admin
 import pytest
 
-from tests.process.evidence import PREFERRED, elect
+from tests.process.evidence import lead_as_preferred
 from tests.process.producers import Librdkafka, Ok, Wishes
 from tests.process.proxy import FETCH
 from tests.process.readers import KafkaPythonReader, LibrdkafkaReader
@@ -63,9 +63,11 @@ def test_brokers_tell_their_racks_and_replicas_are_spread_over_them(stage: Stage
     new_topic(stage, "fifty", num_partitions=50, replication_factor=2)
     new_topic(stage, "manual", num_partitions=3, replica_assignment=R8)
     for topic, partition in (("fifty", 49), ("manual", 2)):
-        wait_until(
-            lambda t=topic, p=partition: stage.cluster.standing(t, p, told_by=4), "the topics"
-        )
+        for broker in RACKS:
+            wait_until(
+                lambda t=topic, p=partition, b=broker: stage.cluster.standing(t, p, told_by=b),
+                f"{topic} on broker {broker}",
+            )
 
     placed = [stage.cluster.standing("fifty", partition, told_by=2) for partition in range(50)]
     assert all(each and sorted(RACKS[b] for b in each.replicas) == ["a", "b"] for each in placed)
@@ -127,7 +129,11 @@ def test_consumers_read_in_their_rack_and_go_back_to_the_leader(
             wait_until(lambda c=client: _fetches(stage, 1, c), f"{client} to fetch in its rack")
         stage.forget_requests()
         write_and_read("second")
-        assert all(_fetches(stage, 1, client) > 0 for client in readers)
+        for client, reader in readers.items():  # It may have come with a fetch from before.
+            wait_until(
+                lambda c=client, r=reader: r.read() == 0 and _fetches(stage, 1, c) > 0,
+                f"{client} to fetch in its rack again",
+            )
         assert _fetches(stage, 3, "rdkafka") == 0
 
         stage.kill(1)
@@ -193,7 +199,7 @@ def test_a_whole_rack_is_killed_and_comes_back(stage: Stage, start_crew: StartCr
     stage.restart(2)
     for partition in range(3):
         stage.wait_for(topic, lambda it: len(it.isr) == 2, partition=partition, told_by=4)
-    assert elect(stage.cluster, topic, kind=PREFERRED, by=2) == 0
+    lead_as_preferred(stage.cluster, topic, 1, by=2)
     back = stage.wait_for(topic, lambda it: it.leader == 1, told_by=4)
     assert sorted(back.isr) == [1, 3] and back.leader_epoch == 2
     assert stage.headers(topic, of=1) == stage.headers(topic, of=3)
