@@ -201,6 +201,7 @@ def test_clients_can_tell_a_dead_leader_from_a_silent_one(
     calls = crew.send(topic, "order")
     wait_until(lambda: len(stage.asked_for(old, "order")) == len(RESET), "the requests")
     if cause is not signal.SIGSTOP:
+        wait_until(lambda: len(hold.held) == len(RESET), "the answers that will be lost")
         stage.proxies[old].refuse()
         os.kill(stage.cluster.nodes[old].pid, cause)
         stage.cluster.nodes[old].exit_code_within()

@@ -43,6 +43,7 @@ def test_without_retries_the_record_in_flight_is_unknown(
     for partition in crew.partitions.values():
         for broker in (1, 2, 3) if copies else (1,):
             stage.wait_for_end(topic, 2, of=broker, partition=partition)
+    wait_until(lambda: len(holds[-1].held) == len(clients), "the answers that will be lost")
 
     stage.kill(1)
     for hold in holds:
@@ -183,7 +184,8 @@ def _send_to_a_leader_that_goes(stage: Stage, crew: Crew, topic: str, how: str) 
         return late
     stage.freeze(2)
     late = crew.send(topic, "late")
-    wait_until(lambda: len(stage.asked_for(2, "late")) == len(crew.producers), "the requests")
+    everybody = set(crew.partitions.values())
+    wait_until(lambda: set(stage.asked_for(2, "late")) == everybody, "the requests")
     if how == "not-stored":
         stage.kill(2)
     return late
