@@ -293,3 +293,17 @@ def test_the_brokers_of_a_killed_program_end(tmp_path: Path) -> None:
     for left in sorted(data.rglob("*"), reverse=True):
         left.rmdir() if left.is_dir() else left.unlink()
     data.rmdir()
+
+
+def test_whoever_was_interrupted_while_looking_can_still_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes anywhere, and leaves the observer half-way: another one is asked then."""
+
+    def half_way(*_: object, **__: object) -> None:
+        raise RuntimeError("it was in the midst of something")
+
+    with tidelog.Cluster(brokers=1, data=tmp_path) as made:
+        [process] = processes_of(made)
+        monkeypatch.setattr(made.observer, "quorum", half_way)
+    assert not process.is_alive

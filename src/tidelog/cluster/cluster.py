@@ -154,6 +154,7 @@ class Cluster(Breaking):
         with self._lock:
             if self._launcher is None:
                 return
+            self._close_observer()  # Ctrl-C may have come while it was being used
             if self._keeps:
                 self.stop_all()
             else:

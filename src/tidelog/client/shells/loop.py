@@ -170,7 +170,7 @@ class _Socket:
         """The reason why it failed at once; None: it is on its way."""
         try:
             family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except OSError:
+        except (OSError, UnicodeError):  # nobody of that name, or a name that cannot be one
             return "unreachable"
         self.socket.close()
         self.socket = socket.socket(family, kind)

@@ -43,10 +43,10 @@ class Client:
     def close(self) -> None: ...
 
 
-def told_about(port: int) -> list[tuple[object, ...]]:
-    loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+def told_about(port: int, *, host: str = HOST) -> list[tuple[object, ...]]:
+    loop = Loop(ClientConfig(bootstrap=(Address(host, port),)))
     loop.client = client = Client()  # type: ignore[assignment]
-    loop.connect(LINK, HOST, port, "a test")
+    loop.connect(LINK, host, port, "a test")
     while not client.told:
         loop.turn(None)
     loop.close()
@@ -55,6 +55,10 @@ def told_about(port: int) -> list[tuple[object, ...]]:
 
 def test_a_closed_port_refuses() -> None:
     assert told_about(free_port()) == [("closed", LINK, "refused")]
+
+
+def test_a_name_that_cannot_be_one_is_unreachable() -> None:
+    assert told_about(9092, host="a" * 80) == [("closed", LINK, "unreachable")]
 
 
 def test_an_open_port_opens() -> None:
