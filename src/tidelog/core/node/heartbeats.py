@@ -80,7 +80,11 @@ class Heartbeats:
         return Standing.FENCED if is_fenced else Standing.UNFENCED
 
     def _is_known_to_leave(self, session: Session) -> bool:
+        """To the others, and to itself: who does not know that it is no leader says no such thing
+        to its clients. Kafka does not ask for the latter."""
         if session.leaves_at_offset is None:
+            return False
+        if session.metadata_end_offset < session.leaves_at_offset:
             return False
         controller = self._controller
         controller.on_metadata_read(*controller.own_reading)

@@ -294,6 +294,18 @@ def test_a_leaving_broker_stays_until_the_others_know_who_leads_now() -> None:
     assert given.brokers[1].is_fenced
 
 
+def test_a_leaving_broker_stays_until_it_knows_itself_that_it_leads_no_more() -> None:
+    given = office(settings=SILENCE)
+    for each in (1, 2, 3):
+        given.beat(each, offset=90)
+    given.beat(1, offset=90, want_shut_down=True)
+    for each in (2, 3):
+        given.beat(each)
+
+    assert not given.beat(1, offset=90, want_shut_down=True).should_shut_down
+    assert given.beat(1, want_shut_down=True).should_shut_down
+
+
 def test_a_fetch_of_the_metadata_says_earlier_than_a_heartbeat_how_far_a_broker_has_read() -> None:
     given = office(settings=SILENCE)
     for each in (1, 2, 3):
