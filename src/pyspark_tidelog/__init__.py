@@ -1,0 +1,1 @@
+"""By this name Spark finds `format("tidelog")` without being told of it."""
