@@ -1,0 +1,28 @@
+"""Spark meets a log: a source, a sink that publishes each batch once, pipelines and an audit.
+
+The front page loads nothing until it is asked: Spark's Python workers pass here once per task.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidelog.spark.java import JavaMissing as JavaMissing
+    from tidelog.spark.java import ensure_java as ensure_java
+    from tidelog.spark.session import SparkMissing as SparkMissing
+    from tidelog.spark.session import spark_session as spark_session
+
+__all__ = ["JavaMissing", "SparkMissing", "ensure_java", "spark_session"]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("JavaMissing", "ensure_java"):
+        from tidelog.spark import java
+
+        return getattr(java, name)
+    if name in ("SparkMissing", "spark_session"):
+        from tidelog.spark import session
+
+        return getattr(session, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
