@@ -50,16 +50,23 @@ DOORS: dict[str, tuple[str, ...]] = {
     "spark.java": (),
     "spark.session": ("spark.java",),
     # Bytes to columns and back, for both directions; it knows no Spark.
-    "spark.columns": ("core.model", "core.wire"),
+    "spark.columns": ("core.model", "core.wire", "client"),
     "spark.source": ("core.model", "client", "spark.columns", "spark.session"),
     "spark.sink": ("core.model", "client", "spark.columns", "spark.session"),
+    # A pipeline's file is read and checked before any Spark is there.
     "spark.pipeline": (
+        *("spark.session", "spark.pipeline.file", "spark.pipeline.table", "spark.pipeline.job"),
+    ),
+    "spark.pipeline.file": ("core.model", "client"),
+    "spark.pipeline.table": ("core.model",),
+    "spark.pipeline.job": (
         *OUTER_ROOMS,
-        *("spark.columns", "spark.session", "spark.source", "spark.sink"),
+        *("spark", "spark.session", "spark.source", "spark.sink"),
+        *("spark.pipeline.file", "spark.pipeline.table"),
     ),
     "spark.audit": (
         *(*OUTER_ROOMS, "core.wire"),
-        *("spark.columns", "spark.session", "spark.source", "spark.sink"),
+        *("spark.columns", "spark.java", "spark.session", "spark.source", "spark.sink"),
     ),
     # The package beside ours by which Spark finds `format("tidelog")`.
     "pyspark_tidelog": ("spark.source",),
@@ -68,7 +75,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "cli": (
         *("core.model", "client", "worlds.runtime", "worlds.simulator"),
         *("cluster", "lab", "console"),
-        *("spark", "spark.java", "spark.session", "spark.pipeline", "spark.audit"),
+        *("spark", "spark.java", "spark.session", "spark.audit"),
+        *("spark.pipeline", "spark.pipeline.file", "spark.pipeline.job"),
     ),
 }
 
@@ -84,7 +92,9 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "spark.columns": ("numpy", "pyarrow"),
     "spark.source": ("numpy", "pyarrow", "pyspark"),
     "spark.sink": ("numpy", "pyarrow", "pyspark"),
-    "spark.pipeline": ("pyarrow", "pyspark"),
+    "spark.pipeline": ("pyspark",),
+    "spark.pipeline.table": ("pyspark",),
+    "spark.pipeline.job": ("py4j", "pyarrow", "pyspark"),
     "spark.audit": ("numpy", "pyarrow", "pyspark"),
     "pyspark_tidelog": ("pyspark",),
 }

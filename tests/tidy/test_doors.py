@@ -102,6 +102,7 @@ def test_every_import_goes_through_a_door() -> None:
         ("client/x.py", "import numpy", "may not import the library numpy"),
         ("spark/columns/x.py", "from pyspark.sql import SparkSession", "library pyspark"),
         ("spark/columns/x.py", "from tidelog.spark.source import reader", "no door"),
+        ("spark/pipeline/file/x.py", "import pyspark", "library pyspark"),
         ("spark/x.py", "", "the plan has no room"),
         ("core/attic/x.py", "", "the plan has no room"),
         ("attic/x.py", "", "the plan has no room"),

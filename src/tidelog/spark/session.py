@@ -82,6 +82,10 @@ def spark_session(
 def session_settings(master: str | None, extra: Mapping[str, str]) -> dict[str, str]:
     """Everything that a session is given, by Spark's names."""
     settings = dict(_DEFAULTS)
+    if importlib.util.find_spec("pandas") is None:
+        # Spark wants pandas for this, and would warn at every function that it does without.
+        settings["spark.sql.execution.pythonUDF.arrow.enabled"] = "false"
+        settings["spark.sql.execution.pythonUDTF.arrow.enabled"] = "false"
     quiet = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
     if master is not None and is_local(master):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
