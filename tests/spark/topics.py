@@ -1,0 +1,36 @@
+"""Makes topics on any cluster of three, and waits until every broker knows them in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.process.waiting import wait_until
+from tests.process.wire import WireClient
+
+NewTopic = Callable[..., str]
+"""`new_topic(cluster, partitions=4, replicas=3, cleanup_policy="compact")` gives its name."""
+
+
+def make_topic(
+    servers: str, name: str, *, partitions: int, replicas: int, configs: dict[str, str]
+) -> None:
+    """`servers` are all brokers, as clients want them."""
+    wanted = [{"name": key, "value": value} for key, value in configs.items()]
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": replicas}
+    addresses = servers.split(",")
+    with WireClient(addresses[0]) as wire:
+        answer = wire.ask(
+            "CreateTopics", 7, topics=[{**topic, "configs": wanted}], timeout_ms=60_000
+        )
+    assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+    for address in addresses:
+        with WireClient(address) as wire:
+            wait_until(lambda wire=wire: _is_in_sync(wire, name), f"{name} to be in sync")
+
+
+def _is_in_sync(wire: WireClient, name: str) -> bool:
+    topic = wire.ask("Metadata", 12, topics=[{"name": name}]).topics[0]
+    return not topic.error_code and all(
+        not each.error_code and set(each.isr_nodes) == set(each.replica_nodes)
+        for each in topic.partitions
+    )
