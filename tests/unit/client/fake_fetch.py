@@ -33,6 +33,13 @@ def named(cluster: FakeCluster, topic: Any, *, by: str) -> str:
 
 def fetch(cluster: FakeCluster, broker: FakeBroker, request: Any) -> Message | Parked:
     """A session's partitions, or an error if there is no such session."""
+    if request.session_epoch == -1 and request.session_id == 0:
+        wanted = {
+            TopicPartition(named(cluster, topic, by="topic"), each.partition): each
+            for topic in request.topics
+            for each in topic.partitions
+        }
+        return Parked(request, 0, wanted)
     if request.session_epoch == -1:
         broker.sessions.pop(request.session_id, None)
         return FetchResponse()
@@ -81,7 +88,7 @@ class Parked:
 
     def _read(self, cluster: FakeCluster, broker: FakeBroker) -> tuple[FetchResponse, bool]:
         answer = FetchResponse(session_id=self._session_id)
-        is_full = self._request.session_epoch == 0
+        is_full = self._request.session_epoch <= 0
         is_worth_it = False
         for name, asked in self._session.items():
             data = self._partition(cluster, broker, cluster.partitions[name], asked, answer)

@@ -18,7 +18,7 @@ class Reset(Enum):
     NONE = "none"
 
 
-_SETTINGS = (
+CONSUMER_SETTINGS = (
     Setting(
         "auto.offset.reset",
         STRING,
@@ -62,7 +62,7 @@ class ConsumerConfig:
 
 def consumer_config(given: Given) -> ConsumerConfig:
     """ConfigError says what is wrong with the given settings."""
-    values = Values(COMMON_SETTINGS + _SETTINGS, given)
+    values = Values(COMMON_SETTINGS + CONSUMER_SETTINGS, given)
     return ConsumerConfig(
         client=read_client_config(
             values, name="consumer", creates_topics=values.flag("allow.auto.create.topics")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,3 +73,52 @@ def test_a_connection_to_itself_counts_as_refused(monkeypatch: pytest.MonkeyPatc
     mine = SimpleNamespace(**{**vars(socket), "socket": SelfConnecting})
     monkeypatch.setattr(loop_module, "socket", mine)
     assert told_about(free_port()) == [("closed", LINK, "refused")]
+
+
+class Hearing(Client):
+    """Notes the answers, which must last after the loop has told them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frames: list[memoryview] = []
+
+    def on_answer(self, link: int, frame: memoryview, now_ms: int) -> None:
+        self.frames.append(frame)
+
+
+@pytest.mark.parametrize("sizes", [(10, 600_000, 5), (3_000_000, 3_000_000), (0, 524_287, 524_288)])
+def test_frames_of_all_sizes_come_whole_and_in_order(sizes: tuple[int, ...]) -> None:
+    """Large ones are read into a place of their own; what follows them must not be lost."""
+    sent = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+        loop.client = client = Hearing()  # type: ignore[assignment]
+        loop.connect(LINK, HOST, port, "a test")
+        there, _ = listening.accept()
+        stream = b"".join(struct.pack(">i", len(each)) + each for each in sent)
+        sending = threading.Thread(target=there.sendall, args=(stream,))
+        sending.start()
+        while len(client.frames) < len(sent):
+            loop.turn(None)
+        sending.join()
+        there.close()
+        loop.close()
+
+    assert [bytes(each) for each in client.frames] == sent
+
+
+def test_a_connection_that_ends_inside_of_a_large_frame_is_closed() -> None:
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+        loop.client = client = Hearing()  # type: ignore[assignment]
+        loop.connect(LINK, HOST, port, "a test")
+        there, _ = listening.accept()
+        there.sendall(struct.pack(">i", 1_000_000) + b"x" * 100_000)
+        there.close()
+        while ("closed", LINK, "closed") not in client.told:
+            loop.turn(None)
+        loop.close()
+
+    assert client.frames == []
