@@ -100,7 +100,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 }
 
 # Rooms without clock, chance, socket, thread, file or log. Shells give the client an edge.
-PURE_ROOMS = ("core", "client", "judge")
+PURE_ROOMS = ("core", "client", "judge", "spark.pipeline.file")
 IMPURE_INSIDE_PURE = ("client.shells",)
 
 _FORBIDDEN_MODULES = """

@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from tidelog import __version__
-from tidelog.cli import consume, down, elect, fault, lab, produce, quorum, status, topic, up
+from tidelog.cli import (
+    consume,
+    down,
+    elect,
+    fault,
+    lab,
+    pipeline,
+    produce,
+    quorum,
+    status,
+    topic,
+    up,
+)
 
 app = typer.Typer(
     name="tidelog",
@@ -29,6 +41,7 @@ app.command()(consume.consume)
 app.command()(elect.elect)
 app.add_typer(quorum.app)
 app.add_typer(lab.app)
+app.add_typer(pipeline.app)
 
 
 class LogLevel(StrEnum):

@@ -1,0 +1,96 @@
+"""Carries `tidelog pipeline run` out: signals, what is shown, and the exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from tidelog.cli.ending import FAILED, INTERRUPTED, complain
+from tidelog.cli.pipeline_show import JsonShow, LiveShow, PlainShow, Show
+from tidelog.spark.pipeline import Checked
+from tidelog.spark.pipeline.job.events import Ending, Warned
+from tidelog.spark.pipeline.job.starting import start
+from tidelog.spark.pipeline.job.stopping import Stopping
+
+_CODES = {
+    Ending.FINISHED: 0,
+    Ending.STOPPED: 0,
+    Ending.ABANDONED: INTERRUPTED,
+    Ending.FAILED: FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the command line asks for."""
+
+    checked: Checked
+    bootstrap: str | None
+    master: str | None
+    is_available_now: bool
+    log: str | None
+    as_json: bool
+
+
+def carry_out(order: Order) -> int:
+    """The exit code."""
+    plan = order.checked.plan_or_raise()
+    stopping = Stopping()
+    with _show(order) as show, _signals(stopping) as listen:
+        for warning in order.checked.warnings:
+            show.tell(Warned(text=warning.told(order.checked.file)))
+        show.starting(plan)
+        outcome = start(
+            plan,
+            bootstrap=order.bootstrap,
+            master=order.master,
+            is_available_now=order.is_available_now,
+            spark=None,
+            tell=show.tell,
+            stopping=stopping,
+            log=order.log,
+            on_session=listen,
+        )
+    show.ended(plan, outcome)
+    if outcome.reason is not None:
+        log = "" if outcome.log is None else f"; the full log is {outcome.log}"
+        complain("pipeline run", outcome.reason + log)
+    return _CODES[outcome.ending]
+
+
+@contextmanager
+def _show(order: Order) -> Iterator[Show]:
+    if order.as_json:
+        yield JsonShow()
+    elif sys.stdout.isatty():
+        with LiveShow() as live:
+            yield live
+    else:
+        yield PlainShow()
+
+
+@contextmanager
+def _signals(stopping: Stopping) -> Iterator[Any]:
+    """Ctrl-C and SIGTERM ask, and insist; from the moment on that what is yielded is called.
+
+    Spark sets a handler of its own when it starts, so ours comes after.
+    """
+    before: dict[int, Any] = {}
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stopping.ask_or_insist()
+
+    def listen() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, on_signal)
+
+    try:
+        yield listen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,200 @@
+"""Sources: each names its topics, how its records are read, and how late they may come."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
+from tidelog.spark.pipeline.file.ddl import Column, read_ddl
+from tidelog.spark.pipeline.file.keys import OPTIONS_OF_SOURCE, OWN_OPTIONS, WATERMARK
+from tidelog.spark.pipeline.file.plan import METADATA_COLUMNS, RAW_COLUMNS, Source, Watermark
+from tidelog.spark.pipeline.file.sections import Section, option, read_section
+from tidelog.spark.pipeline.file.spelling import VIEW, bootstrap_trouble, topic_trouble
+
+_PLACES = ("earliest", "latest")
+
+
+def check_source(section: Section) -> Source:
+    """As much of it as is right; what is not right has been complained of."""
+    check_view_name(section)
+    topics = _topics(section)
+    columns = _columns(section)
+    known = _known_columns(section, columns)
+    watermark = check_watermark(section, known)
+    deduplicate = _deduplicate(section, known, watermark)
+    check_bootstrap(section)
+    if columns is None and "bad_records" in section.given:
+        section.complain("bad_records", "is for format json: raw records need not be parsed")
+    return Source(
+        name=section.name,
+        topics=topics,
+        pattern=_pattern(section),
+        bootstrap=section.text("bootstrap"),
+        connector="kafka" if section.text("connector") == "kafka" else "tidelog",
+        columns=columns,
+        fails_on_bad_records=section.text("bad_records") == "fail",
+        watermark=watermark,
+        deduplicate=deduplicate,
+        options=_options(section),
+    )
+
+
+def check_view_name(section: Section) -> None:
+    """SQL must be able to say it."""
+    if VIEW.fullmatch(section.name) is None:
+        section.complain(
+            "", f"{section.name!r} is no name of a view; expected letters, digits and '_'"
+        )
+
+
+def check_bootstrap(section: Section) -> None:
+    """A source or a sink may be of another cluster than the rest."""
+    given = section.text("bootstrap")
+    trouble = None if given is None else bootstrap_trouble(given)
+    if trouble is not None:
+        section.complain("bootstrap", trouble)
+
+
+def check_watermark(section: Section, known: tuple[str, ...] | None) -> Watermark | None:
+    """`watermark = { column = "ordered_at", delay = "10 minutes" }`."""
+    if "watermark" not in section.given:
+        return None
+    path = (*section.path, "watermark")
+    if path in section.document.values:
+        return None  # no table, which has been told
+    inner = read_section(section.document, path, WATERMARK, section.complaints)
+    for key in WATERMARK:
+        if key not in inner.given:
+            inner.complain(key, f"is missing; expected {_WATERMARK_EXAMPLE}")
+    column = inner.text("column")
+    if column is not None:
+        check_column(inner, "column", column, known)
+    if column is None or "delay" not in inner.values:
+        return None
+    return Watermark(column=column, delay_ms=inner.values["delay"])
+
+
+_WATERMARK_EXAMPLE = 'watermark = { column = "ordered_at", delay = "10 minutes" }'
+
+
+def check_column(section: Section, key: str, column: str, known: tuple[str, ...] | None) -> None:
+    """Only where all columns are known: a step's columns are known to Spark alone."""
+    if known is not None and column.lower() not in [each.lower() for each in known]:
+        near = did_you_mean(column, known)
+        told = near or f"; there are {one_of(known)}"
+        section.complain(key, f"there is no column {column!r}{told}")
+
+
+def _topics(section: Section) -> tuple[str, ...]:
+    ways = [key for key in ("topic", "topics", "pattern") if key in section.given]
+    if not ways:
+        section.complain("topic", 'is missing; expected topic = "orders", topics or pattern')
+    elif len(ways) > 1:
+        section.complain(ways[1], f"stands beside {ways[0]}; expected only one of them")
+    topic = section.text("topic")
+    topics = section.texts("topics") if topic is None else (topic,)
+    for each in topics:
+        trouble = topic_trouble(each)
+        if trouble is not None:
+            section.complain("topic" if topic is not None else "topics", trouble)
+    return topics
+
+
+def _pattern(section: Section) -> str | None:
+    pattern = section.text("pattern")
+    if pattern is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            section.complain("pattern", f"{pattern!r} is no regular expression: {error}")
+    return pattern
+
+
+def _columns(section: Section) -> tuple[Column, ...] | None:
+    schema = section.text("schema")
+    kind = section.text("format")
+    if kind == "raw" and "schema" in section.given:
+        section.complain("schema", "is for format json: raw records have Kafka's own columns")
+        return None
+    if "schema" not in section.given:
+        if kind == "json":
+            section.complain("schema", "is missing; expected columns like 'order_id STRING, ...'")
+            return ()
+        return None
+    if schema is None:
+        return ()
+    columns, mistakes = read_ddl(schema)
+    for mistake in mistakes:
+        line = section.line_in_text("schema", mistake.line)
+        section.complain("schema", mistake.text, line=line)
+    for column in columns:
+        if column.name.lower() in METADATA_COLUMNS:
+            section.complain(
+                "schema",
+                f"column {column.name!r} would hide the record's own; expected another name than"
+                f" {one_of(METADATA_COLUMNS)}",
+            )
+    return tuple(columns)
+
+
+def _known_columns(section: Section, columns: tuple[Column, ...] | None) -> tuple[str, ...] | None:
+    """None when a mistake in the schema leaves them open."""
+    has_headers = bool(section.values.get("include_headers"))
+    if columns is None:
+        return RAW_COLUMNS if has_headers else RAW_COLUMNS[:-1]
+    if not columns or any(
+        each.key.startswith(f"sources.{section.name}.schema") for each in section.complaints
+    ):
+        return None
+    own = tuple(column.name for column in columns)
+    return (*own, *(METADATA_COLUMNS if has_headers else METADATA_COLUMNS[:-1]))
+
+
+def _deduplicate(
+    section: Section, known: tuple[str, ...] | None, watermark: Watermark | None
+) -> tuple[str, ...]:
+    columns = section.texts("deduplicate")
+    for column in columns:
+        check_column(section, "deduplicate", column, known)
+    if "deduplicate" in section.given and "watermark" not in section.given:
+        section.complain("deduplicate", NEEDS_WATERMARK)
+    return columns
+
+
+NEEDS_WATERMARK = (
+    "needs a watermark here or before, else every key would be kept for ever; expected "
+    + _WATERMARK_EXAMPLE
+)
+
+
+def _options(section: Section) -> dict[str, str]:
+    """All for `readStream`, by Spark's names. A pipeline begins with the first record."""
+    options = {"startingOffsets": "earliest"}
+    for key, name in OPTIONS_OF_SOURCE.items():
+        if key in section.values:
+            options[name] = option(section.values[key])
+    _check_starting_offsets(section, options["startingOffsets"])
+    given = section.values.get("options", {})
+    theirs = {name.lower(): key for key, name in OPTIONS_OF_SOURCE.items()}
+    for name in given:
+        if name.lower() in theirs:
+            section.complain(f"options.{name}", f"has a key of its own: {theirs[name.lower()]}")
+        elif name.lower() in [each.lower() for each in OWN_OPTIONS]:
+            section.complain(f"options.{name}", "has a key of its own: topic, pattern, bootstrap")
+    return {**options, **given}
+
+
+def _check_starting_offsets(section: Section, given: str) -> None:
+    if given in _PLACES:
+        return
+    try:
+        is_fine = isinstance(json.loads(given), dict)
+    except ValueError:
+        is_fine = False
+    if not is_fine:
+        section.complain(
+            "starting_offsets",
+            f'{given!r} is not known; expected "earliest", "latest" or'
+            f""" JSON like '{{"orders": {{"0": 23, "1": -2}}}}'{did_you_mean(given, _PLACES)}""",
+        )

@@ -1,0 +1,309 @@
+"""What can be seen of a query without Spark: which views it reads, what it calls, what cannot be.
+
+It knows no grammar, only brackets and the words after which a relation stands. So it never refuses
+what Spark would accept: whatever looks unusual is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from tidelog.spark.pipeline.file.complaints import did_you_mean
+from tidelog.spark.pipeline.file.sql_tokens import BadSql, Token, tokens_of
+
+_BEGINNINGS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+_AFTER_FROM = """
+    WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS INTERSECT WINDOW SELECT CLUSTER DISTRIBUTE
+    SORT OFFSET
+"""
+_ENDS_OF_FROM = frozenset(_AFTER_FROM.split())
+_CLOSING = {"(": ")", "[": "]"}
+_CALLED_WITHOUT_BRACKETS = (
+    "CURRENT_TIMESTAMP",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "LOCALTIMESTAMP",
+)
+
+
+class Read(NamedTuple):
+    """A relation by its name, in parts: `orders`, or parquet.`/some/path`."""
+
+    parts: tuple[str, ...]
+    line: int
+
+
+class Called(NamedTuple):
+    """A function by its name in small letters, and whether anything stands in its brackets."""
+
+    name: str
+    line: int
+    has_arguments: bool
+
+
+@dataclass(eq=False)
+class Frame:
+    """What stands between two brackets, or the whole: a query, or anything else."""
+
+    kind: Literal["query", "relation", "expression"]
+    opened: Token | None = None
+    reads: list[Read] = field(default_factory=list)
+    inner: list[Frame] = field(default_factory=list)
+    named: dict[str, Frame | None] = field(default_factory=dict)
+    """The queries of its WITH by name."""
+    grouped_at: int | None = None
+    ordered_at: int | None = None
+    windowed_at: int | None = None
+    # While reading.
+    expects_relation: bool = False
+    is_in_from: bool = False
+    is_in_with: bool = False
+    expects_name: bool = False
+    last_named: str | None = None
+
+    def is_like_query(self) -> bool:
+        return self.kind != "expression"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Of one query."""
+
+    root: Frame
+    reads: tuple[Read, ...]
+    """Without the names that its own WITH explains."""
+    calls: tuple[Called, ...]
+
+    def streams(self, is_stream: Callable[[str], bool]) -> list[Frame]:
+        """Its queries that read a stream, directly or from within."""
+        found: list[Frame] = []
+        _collect_streams(self.root, is_stream, {}, found)
+        return found
+
+
+def shape_of(sql: str) -> Shape:
+    """BadSql if it cannot be a query."""
+    tokens = tokens_of(sql)
+    while tokens and tokens[-1].is_symbol(";"):
+        tokens.pop()
+    _check_beginning(tokens)
+    walk = _Walk(tokens)
+    walk.walk()
+    return Shape(root=walk.root, reads=tuple(walk.free_reads), calls=tuple(walk.calls))
+
+
+def _check_beginning(tokens: list[Token]) -> None:
+    if not tokens:
+        raise BadSql(0, "is empty; expected a query: SELECT ... FROM ...")
+    first = tokens[0]
+    if not first.is_word(*_BEGINNINGS) and not first.is_symbol("("):
+        near = did_you_mean(first.text, _BEGINNINGS[:2])
+        raise BadSql(first.line, f"begins with {first.text!r}; expected SELECT or WITH{near}")
+    for token in tokens:
+        if token.is_symbol(";"):
+            raise BadSql(token.line, "is more than one statement; a step is one query")
+
+
+class _Walk:
+    """From left to right, with a stack of brackets."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.root = Frame("query")
+        self.stack = [self.root]
+        self.calls: list[Called] = []
+        self.free_reads: list[Read] = []
+        self._at = 0
+
+    def walk(self) -> None:
+        self.root.expects_relation = self.tokens[0].is_word("TABLE")
+        while self._at < len(self.tokens):
+            token = self.tokens[self._at]
+            if token.kind == "symbol":
+                self._on_symbol(token)
+            elif token.kind in ("word", "name"):
+                self._on_word(token)
+            self._at += 1
+        if len(self.stack) > 1:
+            opened = self.stack[-1].opened
+            assert opened is not None
+            raise BadSql(opened.line, f"the {opened.text!r} here is never closed")
+        self._check_end(self.tokens[-1])
+
+    def _on_symbol(self, token: Token) -> None:
+        frame = self.stack[-1]
+        if token.text in _CLOSING:
+            self._open(token)
+        elif token.text in _CLOSING.values():
+            self._close(token)
+        elif token.text == "," and frame.is_in_with:
+            frame.expects_name = True
+        elif token.text == ",":
+            following = self._token(1)
+            if following is not None and following.is_word("FROM", "WHERE"):
+                raise BadSql(token.line, f"a column is missing between ',' and {following.text}")
+            frame.expects_relation = frame.is_in_from and frame.is_like_query()
+        elif token.text == "|>":
+            frame.is_in_from = frame.expects_relation = False
+
+    def _open(self, token: Token) -> None:
+        frame, following = self.stack[-1], self._token(1)
+        inner = Frame("expression", opened=token)
+        if following is not None and following.is_word(*_BEGINNINGS):
+            inner.kind = "query"
+            inner.expects_relation = following.is_word("TABLE")
+        elif frame.expects_relation:
+            inner.kind = "relation"
+            inner.expects_relation = inner.is_in_from = True
+        elif self._is_bracketed_query():
+            inner.kind = "query"
+        if frame.last_named is not None and inner.kind == "query":
+            frame.named[frame.last_named] = inner
+            frame.last_named = None
+        frame.expects_relation = False
+        frame.inner.append(inner)
+        self.stack.append(inner)
+
+    def _is_bracketed_query(self) -> bool:
+        """`((SELECT ...) UNION ...)`: only brackets between here and the query's first word."""
+        ahead = 1
+        while (token := self._token(ahead)) is not None and token.is_symbol("("):
+            ahead += 1
+        return ahead > 1 and token is not None and token.is_word(*_BEGINNINGS)
+
+    def _close(self, token: Token) -> None:
+        opened = self.stack[-1].opened
+        if opened is None or _CLOSING[opened.text] != token.text:
+            raise BadSql(token.line, f"the {token.text!r} here closes nothing")
+        self.stack.pop()
+
+    def _on_word(self, token: Token) -> None:
+        frame = self.stack[-1]
+        if frame.expects_name and not token.is_word("RECURSIVE"):
+            frame.expects_name = False
+            frame.named[token.text.lower()] = None
+            frame.last_named = token.text.lower()
+            return
+        if frame.expects_relation and self._on_relation(frame, token):
+            return
+        if token.kind == "word" and frame.is_like_query():
+            self._on_keyword(frame, token)
+        self._note_call(token)
+
+    def _on_relation(self, frame: Frame, token: Token) -> bool:
+        """Whether the word was the name of a relation, or stands before one."""
+        following = self._token(1)
+        is_name_next = following is not None and following.kind in ("word", "name")
+        if token.is_word("LATERAL", "TABLE") or (token.is_word("STREAM") and is_name_next):
+            return True
+        frame.expects_relation = False
+        if token.is_word("SELECT", "VALUES", "WITH"):
+            return False
+        parts = [token.text]
+        while self._is_symbol(1, ".") and (name := self._token(2)) is not None:
+            parts.append(name.text)
+            self._at += 2
+        if self._is_symbol(1, "("):  # a function that gives a table
+            self.calls.append(Called(parts[-1].lower(), token.line, self._has_arguments()))
+            return True
+        read = Read(tuple(parts), token.line)
+        frame.reads.append(read)
+        if len(parts) > 1 or not any(token.text.lower() in each.named for each in self.stack):
+            self.free_reads.append(read)
+        return True
+
+    def _on_keyword(self, frame: Frame, token: Token) -> None:
+        word = token.text.upper()
+        if word == "WITH" and not frame.named and self._begins(frame):
+            frame.is_in_with = frame.expects_name = True
+        elif word == "FROM" and not self._is_distinct_from():
+            frame.is_in_with = False
+            frame.is_in_from = frame.expects_relation = True
+        elif word == "JOIN":
+            frame.expects_relation = True
+        elif word == "LATERAL" and self._is_word(1, "VIEW"):
+            frame.is_in_from = False
+        elif word in _ENDS_OF_FROM:
+            frame.is_in_from = False
+            frame.is_in_with = frame.is_in_with and word != "SELECT"
+            if word == "SELECT" and self._is_word(1, "FROM"):
+                raise BadSql(token.line, "SELECT names no column; expected SELECT column FROM ...")
+            if word == "GROUP" and self._is_word(1, "BY"):
+                frame.grouped_at = token.line
+            if word == "ORDER" and self._is_word(1, "BY"):
+                frame.ordered_at = token.line
+        elif word == "OVER" and (self._is_symbol(1, "(") or self._is_name(1)):
+            frame.windowed_at = token.line
+
+    def _note_call(self, token: Token) -> None:
+        before = self._token(-1)
+        if before is not None and before.is_symbol("."):
+            return
+        name = token.text.lower()
+        if self._is_symbol(1, "("):
+            self.calls.append(Called(name, token.line, self._has_arguments()))
+        elif token.is_word(*_CALLED_WITHOUT_BRACKETS):
+            self.calls.append(Called(name, token.line, False))
+
+    def _is_distinct_from(self) -> bool:
+        """`a IS [NOT] DISTINCT FROM b` names no relation."""
+        return self._is_word(-1, "DISTINCT") and (
+            self._is_word(-2, "IS") or (self._is_word(-2, "NOT") and self._is_word(-3, "IS"))
+        )
+
+    def _begins(self, frame: Frame) -> bool:
+        before = self._token(-1)
+        return before is None or before is frame.opened
+
+    def _check_end(self, token: Token) -> None:
+        wants = ("SELECT", "FROM", "JOIN", "WHERE", "BY", "AND", "OR", "ON", "HAVING", "UNION")
+        if token.is_symbol(",") or token.is_word(*wants):
+            raise BadSql(token.line, f"ends with {token.text!r}; something is missing after it")
+
+    def _token(self, ahead: int) -> Token | None:
+        index = self._at + ahead
+        return self.tokens[index] if 0 <= index < len(self.tokens) else None
+
+    def _is_word(self, ahead: int, word: str) -> bool:
+        token = self._token(ahead)
+        return token is not None and token.is_word(word)
+
+    def _is_symbol(self, ahead: int, symbol: str) -> bool:
+        token = self._token(ahead)
+        return token is not None and token.is_symbol(symbol)
+
+    def _is_name(self, ahead: int) -> bool:
+        token = self._token(ahead)
+        return token is not None and token.kind in ("word", "name") and not token.is_word("FROM")
+
+    def _has_arguments(self) -> bool:
+        return not self._is_symbol(2, ")")
+
+
+def _collect_streams(
+    frame: Frame,
+    is_stream: Callable[[str], bool],
+    named: dict[str, bool],
+    found: list[Frame],
+) -> bool:
+    """Does it read a stream? Names explained by a WITH are known to the frames inside."""
+    known = dict(named)
+    for name, explained in frame.named.items():
+        known[name] = explained is not None and _collect_streams(explained, is_stream, known, found)
+    explained_frames = [each for each in frame.named.values() if each is not None]
+    inside = [
+        _collect_streams(each, is_stream, known, found)
+        for each in frame.inner
+        if not any(each is other for other in explained_frames)
+    ]
+    own = [
+        known.get(read.parts[0].lower(), is_stream(read.parts[0]))
+        for read in frame.reads
+        if len(read.parts) == 1
+    ]
+    if any(inside) or any(own):
+        found.append(frame)
+        return True
+    return False

@@ -1,0 +1,99 @@
+"""Which view reads which: the graph of sources and steps, in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tidelog.spark.pipeline.file.sections import Section
+from tidelog.spark.pipeline.file.sql_shape import Shape
+
+
+@dataclass(eq=False)
+class View:
+    """A source or a step, by the name that SQL knows it by."""
+
+    section: Section
+    number: int
+    """Its place among all views; a step reads only views before it."""
+    reads: list[View] = field(default_factory=list)
+    shape: Shape | None = None
+
+    @property
+    def name(self) -> str:
+        return self.section.name
+
+    @property
+    def is_source(self) -> bool:
+        return self.section.path[0] == "sources"
+
+    @property
+    def has_watermark(self) -> bool:
+        return "watermark" in self.section.given
+
+    @property
+    def deduplicates(self) -> bool:
+        return "deduplicate" in self.section.given
+
+    def lineage(self) -> list[View]:
+        """Itself and everything that it is made of, in order."""
+        found: dict[View, None] = {}
+        waiting = [self]
+        while waiting:
+            view = waiting.pop()
+            if view not in found:
+                found[view] = None
+                waiting.extend(view.reads)
+        return sorted(found, key=lambda each: each.number)
+
+    def before(self) -> list[View]:
+        """What it is made of."""
+        return [each for each in self.lineage() if each is not self]
+
+
+class Views:
+    """By name; Spark's names are the same in either case."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, View] = {}
+
+    def add(self, section: Section, shape: Shape | None = None) -> View | None:
+        """None if there is already one of this name."""
+        name = section.name.lower()
+        if name in self._by_name:
+            return None
+        view = View(section, len(self._by_name), shape=shape)
+        self._by_name[name] = view
+        return view
+
+    def get(self, name: str) -> View | None:
+        return self._by_name.get(name.lower())
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self._by_name.values())
+
+    def names(self) -> list[str]:
+        return [view.name for view in self]
+
+
+def way_back(start: View, goal: View, by_name: Views) -> list[str] | None:
+    """The names on a way from `start` to `goal` along what each reads, however it is ordered."""
+    waiting: list[tuple[View, list[str]]] = [(start, [start.name])]
+    seen = {start}
+    while waiting:
+        view, way = waiting.pop(0)
+        if view is goal:
+            return way
+        for name in wanted_names(view):
+            following = by_name.get(name)
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append((following, [*way, following.name]))
+    return None
+
+
+def wanted_names(view: View) -> Iterable[str]:
+    """What its SQL reads by a single name."""
+    if view.shape is None:
+        return []
+    return dict.fromkeys(read.parts[0] for read in view.shape.reads if len(read.parts) == 1)

@@ -1,0 +1,83 @@
+"""Spark's own opinion of a plan, without running it: columns, types and what streams cannot do."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.spark.pipeline.file.complaints import Complaint, in_order
+from tidelog.spark.pipeline.file.plan import Plan, Sink, Source
+from tidelog.spark.pipeline.file.reading import Checked
+from tidelog.spark.pipeline.job.frames import FrameRefused, Frames
+from tidelog.spark.pipeline.job.starting import written_to
+from tidelog.spark.pipeline.job.told import first_sentence
+from tidelog.spark.session import spark_session
+
+_RECORD = {
+    "key": "BINARY",
+    "value": "BINARY",
+    "topic": "STRING",
+    "partition": "INT",
+    "offset": "BIGINT",
+    "timestamp": "TIMESTAMP",
+    "timestampType": "INT",
+}
+_HEADERS = {"headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>"}
+
+
+def analysed(checked: Checked, spark: SparkSession | None = None) -> Checked:
+    """With one complaint more if Spark does not accept the plan; it starts one if none is given."""
+    plan = checked.plan
+    assert plan is not None
+    if spark is not None:
+        refused = refusal(plan, spark.newSession())
+    else:
+        with tempfile.TemporaryDirectory(prefix="tidelog-pipeline-") as place:
+            with written_to(os.path.join(place, "spark.log")):
+                made = spark_session(app="tidelog pipeline check", master="local[1]")
+            try:
+                refused = refusal(plan, made.newSession())
+            finally:
+                made.stop()
+    if refused is None:
+        return checked
+    line = checked.line_of(refused.key)
+    complaint = Complaint(line=line, key=refused.key, text=refused.reason)
+    return replace(checked, plan=None, complaints=tuple(in_order([*checked.complaints, complaint])))
+
+
+def refusal(plan: Plan, spark: SparkSession) -> FrameRefused | None:
+    """The first part of the plan that Spark refuses."""
+
+    def read(source: Source) -> DataFrame:
+        """A stream with the columns of a topic and no record."""
+        has_headers = source.options.get("includeHeaders", "").lower() == "true"
+        columns = {**_RECORD, **_HEADERS} if has_headers else _RECORD
+        nothing = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in columns.items()]
+        return spark.readStream.format("rate").load().selectExpr(*nothing)
+
+    frames = Frames(spark, plan, read)
+    try:
+        views = frames.build()
+        for sink in plan.sinks:
+            _check_sink(spark, sink, views[sink.view])
+    except FrameRefused as refused:
+        return refused
+    return None
+
+
+def _check_sink(spark: SparkSession, sink: Sink, frame: DataFrame) -> None:
+    """The question that Spark asks when a query starts."""
+    analysis = spark._jvm.org.apache.spark.sql.catalyst.analysis  # type: ignore[union-attr]
+    modes = spark._jvm.org.apache.spark.sql.streaming.OutputMode  # type: ignore[union-attr]
+    mode = modes.Update() if sink.mode == "update" else modes.Append()
+    try:
+        analysis.UnsupportedOperationChecker.checkForStreaming(
+            frame._jdf.queryExecution().analyzed(), mode
+        )
+    except PySparkException as error:
+        raise FrameRefused(f"sinks.{sink.name}", first_sentence(str(error))) from None

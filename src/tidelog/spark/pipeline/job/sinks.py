@@ -1,0 +1,124 @@
+"""What a sink's query does with each batch: publish it once, in a table or in a topic."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.spark.pipeline.file.plan import BATCH_COLUMN, TableTarget, TopicTarget
+from tidelog.spark.pipeline.job.checkpoint import offer_of, offsets_path
+from tidelog.spark.pipeline.table.publishing import Table
+from tidelog.spark.pipeline.table.stores import LocalStore, Store, store_for
+
+BatchFunction = Callable[[DataFrame, int], None]
+
+
+class StopAsked(Exception):
+    """A batch was not begun, since the pipeline stops; the next run begins with it."""
+
+
+class SinkRefused(Exception):
+    """A sink cannot work as it is; one line."""
+
+
+class TableSink:
+    """Batches into a table."""
+
+    def __init__(
+        self, spark: SparkSession, target: TableTarget, *, checkpoint: str, run_id: str
+    ) -> None:
+        self._target = target
+        self._checkpoint = checkpoint
+        self._checkpoints = store_for(checkpoint, spark)
+        store = store_for(target.path, spark)
+        self._table = Table(target.path, store=store, run_id=run_id, count=_counting(spark, store))
+
+    def open(self) -> None:
+        self._table.open()
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        if BATCH_COLUMN in [name.lower() for name in frame.columns]:
+            raise SinkRefused(f"a table's rows cannot have a column {BATCH_COLUMN!r} of their own")
+        offer = offer_of(self._checkpoints, self._checkpoint, batch_id)
+        published = self._table.publish(
+            offer,
+            write=lambda path: self._write(frame, path),
+            before_commit=lambda: self._sync_offsets(batch_id),
+        )
+        if not published.is_new:
+            # The rows are there already. But Spark's state of this batch may not be.
+            run_through(frame)
+
+    def _write(self, frame: DataFrame, path: str) -> None:
+        writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        if self._target.partition_by:
+            writer = writer.partitionBy(*self._target.partition_by)
+        writer.options(**self._target.options).parquet(spark_path(path))
+
+    def _sync_offsets(self, batch_id: int) -> None:
+        """Spark does not sync them. A power loss must not leave rows without their offsets:
+        the batch would come again with others, and could not be told from a new one."""
+        self._checkpoints.sync(offsets_path(self._checkpoint, batch_id))
+        self._checkpoints.sync(f"{self._checkpoint}/metadata")
+
+
+def topic_sink(target: TopicTarget, *, bootstrap: str) -> BatchFunction:
+    """Batches into a topic, each as one transaction."""
+    from tidelog.spark import exactly_once
+
+    function: BatchFunction = exactly_once(
+        target.bootstrap or bootstrap, target.sink_id, topic=target.topic, **target.options
+    )
+    return function
+
+
+class WatchedSink:
+    """A sink's function with a clock, an ear for the wish to stop, and a memory for its error."""
+
+    def __init__(self, function: BatchFunction, stopping: threading.Event) -> None:
+        self._function = function
+        self._stopping = stopping
+        self.began_s: float | None = None
+        """Since when a batch is under way; for a topic, its transaction is no older."""
+        self.error: Exception | None = None
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        if self._stopping.is_set():
+            self.error = StopAsked(f"batch {batch_id} was not begun")
+            raise self.error
+        self.began_s = time.monotonic()
+        try:
+            self._function(frame, batch_id)
+        except Exception as error:
+            self.error = error
+            raise
+        finally:
+            self.began_s = None
+
+
+def run_through(frame: DataFrame) -> None:
+    """Compute everything and keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def spark_path(path: str) -> str:
+    """A path of this machine stays one, whatever the cluster's own file system is."""
+    return f"file://{path}" if path.startswith("/") else path
+
+
+def _counting(spark: SparkSession, store: Store) -> Callable[[Sequence[str]], int]:
+    """Rows of Parquet files, from their footers."""
+
+    def count(files: Sequence[str]) -> int:
+        if not files:
+            return 0
+        if not isinstance(store, LocalStore):
+            return spark.read.parquet(*files).count()
+        from pyarrow.parquet import read_metadata
+
+        return sum(int(read_metadata(path).num_rows) for path in files)
+
+    return count

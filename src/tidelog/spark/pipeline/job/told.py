@@ -1,0 +1,30 @@
+"""What Spark and Java say when something fails, cut down to the line that a person needs."""
+
+from __future__ import annotations
+
+import re
+
+_PICTURES = ("==", "JVM stacktrace", "Traceback", "'", "+-", "!", "at ")
+_CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Error|Exception|Refused|Missing|Lost)): (.+)$")
+_LENGTH_MAX = 400
+
+
+def first_sentence(text: str) -> str:
+    """Without Spark's picture of the query that follows."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines:
+        if kept and line.startswith(_PICTURES):
+            break
+        kept.append(line)
+    sentence = " ".join(kept).split(" SQLSTATE:")[0].rstrip(" ;")
+    return sentence if len(sentence) <= _LENGTH_MAX else sentence[: _LENGTH_MAX - 1] + "…"
+
+
+def root_cause(text: str) -> str:
+    """The innermost cause that a stack trace names, or its first sentence."""
+    causes = [found for line in text.splitlines() if (found := _CAUSE.match(line.strip()))]
+    if not causes:
+        return first_sentence(text)
+    name, reason = causes[-1].groups()
+    return first_sentence(f"{name.rpartition('.')[2]}: {reason}")

@@ -1,0 +1,118 @@
+"""Which batches a table has, told by the table itself: a row of the ledger lies beside the data of
+its batch and appears with it in one rename.
+
+    TABLE/batch_id=17/part-0….parquet     the rows of batch 17
+    TABLE/batch_id=17/_tidelog.json       its row of the ledger; readers skip names with `_`
+    TABLE/_staging/…                      what is being written, or was when somebody died
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+FORMAT_VERSION = 1
+STAGING = "_staging"
+LEDGER_FILE = "_tidelog.json"
+_DIRECTORY = re.compile(r"batch_id=(\d+)")
+
+
+class Verdict(Enum):
+    """What to do with a batch that Spark offers."""
+
+    PUBLISH = "publish"
+    ALREADY_PUBLISHED = "already published"
+
+
+class TableRefused(Exception):
+    """Neither the next batch nor the same one again: a person must look. One line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A batch as Spark offers it: its query, its number, and a hash of what it is read from."""
+
+    query_id: str
+    batch_id: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """What was published."""
+
+    offer: Offer
+    run_id: str
+    rows: int
+    files: int
+
+    def as_text(self) -> str:
+        """The file's content."""
+        told = {
+            "tidelog_table": FORMAT_VERSION,
+            "query_id": self.offer.query_id,
+            "batch_id": self.offer.batch_id,
+            "source_offsets_sha256": self.offer.fingerprint,
+            "run_id": self.run_id,
+            "rows": self.rows,
+            "files": self.files,
+        }
+        return json.dumps(told) + "\n"
+
+
+def row_of(text: str, where: str) -> LedgerRow:
+    """TableRefused if that is no row of ours."""
+    try:
+        told: dict[str, Any] = json.loads(text)
+        version = told["tidelog_table"]
+        if version != FORMAT_VERSION:
+            raise TableRefused(f"{where} has format {version}; this Tidelog knows {FORMAT_VERSION}")
+        offer = Offer(
+            query_id=told["query_id"],
+            batch_id=told["batch_id"],
+            fingerprint=told["source_offsets_sha256"],
+        )
+        return LedgerRow(offer=offer, run_id=told["run_id"], rows=told["rows"], files=told["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise TableRefused(f"{where} is no ledger of a table: {error!r}") from None
+
+
+def directory_of(batch_id: int) -> str:
+    """The name under which a batch is published."""
+    return f"batch_id={batch_id}"
+
+
+def batch_of(directory: str) -> int | None:
+    """The other way round; None for anything else."""
+    found = _DIRECTORY.fullmatch(directory)
+    return None if found is None else int(found[1])
+
+
+def judge(
+    offer: Offer, *, published: LedgerRow | None, latest_batch_id: int | None, table: str
+) -> Verdict:
+    """`published` is the table's row for the same number, if there is one.
+
+    A deleted or a foreign checkpoint begins again at batch 0, one that was rolled back offers old
+    numbers with new rows: neither may be taken for the same batch again.
+    """
+    if published is not None:
+        if published.offer == offer:
+            return Verdict.ALREADY_PUBLISHED
+        theirs, ours = published.offer, offer
+        what = "another query" if theirs.query_id != ours.query_id else "other source offsets"
+        raise TableRefused(
+            f"{table} has batch {ours.batch_id} of {what}: the checkpoint is not the one that this"
+            " table was written with; give the pipeline its own table, or its old checkpoint"
+        )
+    expected = 0 if latest_batch_id is None else latest_batch_id + 1
+    if offer.batch_id != expected:
+        has = "no batch" if latest_batch_id is None else f"batches up to {latest_batch_id}"
+        raise TableRefused(
+            f"{table} has {has}, but the checkpoint offers batch {offer.batch_id}: rows would be"
+            " missing or doubled; restore what was removed, or remove both and begin anew"
+        )
+    return Verdict.PUBLISH

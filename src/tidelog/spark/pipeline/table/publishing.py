@@ -1,0 +1,112 @@
+"""Publishes one batch of a table: written aside, described, synced, and renamed into its place.
+
+The rename is the only commit. Whoever dies
+
+1. before it, leaves something below `_staging` that no reader looks at and the next run removes;
+2. after it and before Spark has noted the batch as done, finds the batch offered again, and skips
+   it by its row of the ledger, which came with the same rename.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidelog.spark.pipeline.table.ledger import (
+    LEDGER_FILE,
+    STAGING,
+    LedgerRow,
+    Offer,
+    TableRefused,
+    Verdict,
+    batch_of,
+    directory_of,
+    judge,
+    row_of,
+)
+from tidelog.spark.pipeline.table.stores import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """How a batch got there: now, or already before."""
+
+    row: LedgerRow
+    is_new: bool
+
+
+class Table:
+    """One table as one run writes it."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        store: Store,
+        run_id: str,
+        count: Callable[[Sequence[str]], int],
+    ) -> None:
+        """`count` tells the rows of files that have been written."""
+        self._path = path
+        self._store = store
+        self._run_id = run_id
+        self._count = count
+
+    def open(self) -> None:
+        """Remove what earlier runs began and did not finish."""
+        self._store.make(self._path)
+        self._store.remove(f"{self._path}/{STAGING}")
+
+    @property
+    def latest_batch_id(self) -> int | None:
+        """The greatest number that was published."""
+        found = [batch_of(name) for name in self._store.names(self._path)]
+        return max((each for each in found if each is not None), default=None)
+
+    def publish(
+        self, offer: Offer, *, write: Callable[[str], None], before_commit: Callable[[], None]
+    ) -> Published:
+        """`write` makes a directory with the batch's files; `before_commit` has the last word."""
+        place = f"{self._path}/{directory_of(offer.batch_id)}"
+        told = self._store.read(f"{place}/{LEDGER_FILE}")
+        row = None if told is None else row_of(told, f"{place}/{LEDGER_FILE}")
+        latest = self.latest_batch_id
+        if judge(offer, published=row, latest_batch_id=latest, table=self._path) is (
+            Verdict.ALREADY_PUBLISHED
+        ):
+            assert row is not None
+            return Published(row=row, is_new=False)
+        return self._publish(offer, place, write, before_commit, is_first=latest is None)
+
+    def _publish(
+        self,
+        offer: Offer,
+        place: str,
+        write: Callable[[str], None],
+        before_commit: Callable[[], None],
+        *,
+        is_first: bool,
+    ) -> Published:
+        staged = f"{self._path}/{STAGING}/{self._run_id}-{offer.batch_id}"
+        self._store.remove(staged)
+        write(staged)
+        files = self._store.files(staged)
+        rows = self._count(files)
+        if rows == 0 and not is_first:
+            # Nothing to read: only the row of the ledger stays. The first batch keeps its empty
+            # file, so that the table has columns from the beginning.
+            for path in files:
+                self._store.remove(path)
+            files = []
+        row = LedgerRow(offer=offer, run_id=self._run_id, rows=rows, files=len(files))
+        self._store.make(staged)
+        self._store.write(f"{staged}/{LEDGER_FILE}", row.as_text())
+        self._store.sync(staged)
+        before_commit()
+        try:
+            self._store.publish(staged, place)
+        except FileExistsError:
+            raise TableRefused(
+                f"{place} appeared meanwhile: another run writes to this table; stop one of them"
+            ) from None
+        return Published(row=row, is_new=True)

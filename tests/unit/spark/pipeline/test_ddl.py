@@ -1,0 +1,74 @@
+"""Schemas in Spark's DDL: understood column by column, and every mistake named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog.spark.pipeline.file.ddl import Column, read_ddl
+
+
+def test_columns_have_names_types_and_may_be_required() -> None:
+    columns, mistakes = read_ddl(
+        "order_id STRING NOT NULL COMMENT 'it''s', amount: decimal(12,2), `odd name` Int"
+    )
+    assert mistakes == []
+    assert columns == [
+        Column(name="order_id", type="STRING", is_required=True),
+        Column(name="amount", type="DECIMAL(12, 2)", is_required=False),
+        Column(name="odd name", type="INT", is_required=False),
+    ]
+    assert columns[2].quoted_name == "`odd name`"
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("ARRAY<STRING>", "ARRAY<STRING>"),
+        ("map<string,array<int>>", "MAP<STRING, ARRAY<INT>>"),
+        ("struct<a: int, b: struct<c string>>", "STRUCT<`a`: INT, `b`: STRUCT<`c`: STRING>>"),
+        ("decimal", "DECIMAL"),
+        ("varchar(10)", "VARCHAR(10)"),
+        ("timestamp_ntz", "TIMESTAMP_NTZ"),
+        ("interval day to second", "INTERVAL DAY TO SECOND"),
+        ("STRING COLLATE UTF8_LCASE", "STRING"),
+    ],
+)
+def test_every_type_of_spark_is_known(given: str, understood: str) -> None:
+    columns, mistakes = read_ddl(f"x {given}")
+    assert (mistakes, [each.type for each in columns]) == ([], [understood])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("", 0, "is empty"),
+        ("a", 0, "column 'a' has no type"),
+        ("a STRNG", 0, "'STRNG' is no type of Spark; did you mean 'string'?"),
+        ("a INT,\nb INT,\n", 1, "a column is missing"),
+        ("a INT,, b INT", 0, "a column is missing"),
+        ("a INT,\nA STRING", 1, "there are two columns 'A'"),
+        ("a INT NOT", 0, "expected NULL after NOT"),
+        ("a INT DEFAULT 5", 0, "'DEFAULT' is not understood after INT"),
+        ("a ARRAY<INT", 0, "ARRAY needs '>'"),
+        ("a MAP<INT>", 0, "MAP needs ',' here, not '>'"),
+        ("a STRUCT<b INT NOT NULL>", 0, "NOT NULL is watched for whole columns only"),
+        ("a VARCHAR", 0, "needs a length"),
+        ("a DECIMAL(50, 2)", 0, "1 to 38 digits"),
+        ("a DECIMAL(5, 6)", 0, "1 to 38 digits"),
+        ("a DECIMAL(1, 2, 3)", 0, "does not take 3 numbers"),
+        ("a DECIMAL(x)", 0, "'x' is no number"),
+        ("5 INT", 0, "stands where a column's name was expected"),
+        ("a INT; b INT", 0, "is not understood in a schema"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(text: str, line: int, told: str) -> None:
+    _, mistakes = read_ddl(text)
+    assert len(mistakes) == 1
+    assert mistakes[0].line == line
+    assert told in mistakes[0].text
+
+
+def test_one_mistake_does_not_hide_the_next() -> None:
+    columns, mistakes = read_ddl("a STRNG,\nb INT,\nc DECIMAL(99)")
+    assert [each.line for each in mistakes] == [0, 2]
+    assert [each.name for each in columns] == ["b"]
