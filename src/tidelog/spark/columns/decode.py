@@ -1,0 +1,113 @@
+"""Record batches into Arrow columns: the answers of fetches, as one partition's range of offsets.
+
+Batches are looked at one by one (checksum, range, transactions), records only as arrays. What a
+reader of the range must not see is left out: control records, aborted transactions if it reads
+commits, and what lies outside of the range, since brokers send whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tidelog.core.wire.record_batch import (
+    BatchHeader,
+    CorruptBatch,
+    batches,
+    crc_is_valid,
+)
+from tidelog.spark.columns.aborted import Aborted, AbortedProducers
+from tidelog.spark.columns.piece_columns import piece_columns, record_schema
+from tidelog.spark.columns.pieces import PIECE_BYTES, Piece
+
+__all__ = ["Aborted", "Decoded", "Decoder", "record_schema"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """Some consecutive records of a range, and what was left out next to them."""
+
+    columns: pa.RecordBatch
+    next_offset: int
+    """Everything before it was seen: by records, by gaps, or by what was skipped."""
+    records: int
+    skipped_aborted: int
+    """Records of aborted batches that touch the range."""
+    skipped_control: int
+
+
+class Decoder:
+    """Reads [start_offset, end_offset) of one partition out of the answers to its fetches."""
+
+    def __init__(
+        self, *, start_offset: int, end_offset: int, is_read_committed: bool, with_headers: bool
+    ) -> None:
+        self.next_offset = start_offset
+        self._end_offset = end_offset
+        self._aborted = AbortedProducers() if is_read_committed else None
+        self._with_headers = with_headers
+
+    def decode(self, records: memoryview, aborted: Sequence[Aborted]) -> Iterator[Decoded]:
+        """The records of one answer, some MiB at a time; a batch that is cut is left for later.
+
+        `records` may be overwritten only after the last of them. At least one Decoded comes if any
+        batch was whole. CorruptBatch says at which offset the answer cannot be trusted.
+        """
+        if self._aborted is not None:
+            self._aborted.announce(aborted)
+        for piece, seen_to_offset in self._pieces(records):
+            columns = piece_columns(
+                piece,
+                start_offset=self.next_offset,
+                end_offset=self._end_offset,
+                with_headers=self._with_headers,
+            )
+            self.next_offset = max(self.next_offset, seen_to_offset)
+            yield Decoded(
+                columns=columns,
+                next_offset=self.next_offset,
+                records=columns.num_rows,
+                skipped_aborted=piece.skipped_aborted,
+                skipped_control=piece.skipped_control,
+            )
+
+    def _pieces(self, records: memoryview) -> Iterator[tuple[Piece, int]]:
+        """What is wanted of the answer, and up to which offset each piece brings the reader."""
+        piece = Piece(records)
+        seen_to_offset: int | None = None
+        told_to_offset: int | None = None
+        offset = self.next_offset
+        try:
+            for position, header in batches(records):
+                if seen_to_offset is not None and header.base_offset < seen_to_offset:
+                    raise CorruptBatch(f"a batch of offset {header.base_offset} comes after")
+                offset = header.base_offset
+                if offset >= self._end_offset:
+                    seen_to_offset = self._end_offset
+                    break
+                self._sort_into(piece, position, header)
+                offset = seen_to_offset = min(header.end_offset, self._end_offset)
+                if piece.size_bytes >= PIECE_BYTES:
+                    yield piece, seen_to_offset
+                    piece, told_to_offset = Piece(records), seen_to_offset
+        except CorruptBatch as error:
+            raise CorruptBatch(f"{error}, at offset {offset}") from error
+        if seen_to_offset is not None and seen_to_offset != told_to_offset:
+            yield piece, seen_to_offset
+
+    def _sort_into(self, piece: Piece, position: int, header: BatchHeader) -> None:
+        """A batch of the answer goes into the piece, or is counted there as skipped."""
+        records = piece.records
+        if not crc_is_valid(records, position, header):
+            raise CorruptBatch("a batch has the wrong checksum")
+        is_void = self._aborted is not None and self._aborted.follow(records, position, header)
+        if header.end_offset <= self.next_offset:
+            return
+        if header.is_control:
+            piece.skipped_control += header.records_count
+        elif is_void:
+            piece.skipped_aborted += header.records_count
+        else:
+            piece.add(position, header)

@@ -1,0 +1,135 @@
+"""Zigzag varints of many rows at once: read at given positions, or laid side by side for writing.
+
+Reading never leaves the data: a position beyond its end sees its last byte. Positions only grow, so
+whoever compares the last of them with the end of its record has checked all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidelog.core.wire.varint import VARINT_BYTES_MAX, VARLONG_BYTES_MAX
+from tidelog.spark.columns.damage import DamagedRow
+
+Octets = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+
+_VARINT_LAST_BYTE_MAX = 0x0F
+"""Four bytes carry 28 bits of 32."""
+_VARLONG_LAST_BYTE_MAX = 0x01
+"""Nine bytes carry 63 bits of 64."""
+
+
+def read_varints(data: Octets, positions: Numbers) -> tuple[Numbers, Numbers]:
+    """The 32-bit numbers at these positions, and the positions after them."""
+    return _read(data, positions, bytes_max=VARINT_BYTES_MAX, last_byte_max=_VARINT_LAST_BYTE_MAX)
+
+
+def read_varlongs(data: Octets, positions: Numbers) -> tuple[Numbers, Numbers]:
+    """The 64-bit numbers at these positions, and the positions after them."""
+    return _read(data, positions, bytes_max=VARLONG_BYTES_MAX, last_byte_max=_VARLONG_LAST_BYTE_MAX)
+
+
+def varint_widths(numbers: Numbers) -> Numbers:
+    """How many bytes each number takes."""
+    codes = _zigzag(numbers)
+    widths = np.ones(len(codes), dtype=np.int64)
+    largest = int(codes.max(initial=0))
+    for bits in range(7, 64, 7):
+        if largest >> bits == 0:
+            break
+        widths += codes >= np.uint64(1 << bits)
+    return widths
+
+
+def laid_out(columns: Sequence[Numbers | int]) -> tuple[Octets, Numbers]:
+    """Per row the varints of all columns one after the other, as bytes and the sizes of the rows.
+
+    A plain `int` is a byte that all rows have. There must be a column that is not plain.
+    """
+    rows = next(len(column) for column in columns if not isinstance(column, int))
+    blocks: list[tuple[Octets, NDArray[np.bool_] | None]] = [
+        _plain_block(column, rows) if isinstance(column, int) else _varint_block(column)
+        for column in columns
+    ]
+    whole = np.concatenate([block for block, _ in blocks], axis=1)
+    if all(used is None for _, used in blocks):
+        return whole.reshape(-1), np.full(rows, whole.shape[1], dtype=np.int64)
+    used = np.concatenate(
+        [np.ones(block.shape, dtype=np.bool_) if used is None else used for block, used in blocks],
+        axis=1,
+    )
+    return whole[used], used.sum(axis=1, dtype=np.int64)
+
+
+def _read(
+    data: Octets, positions: Numbers, *, bytes_max: int, last_byte_max: int
+) -> tuple[Numbers, Numbers]:
+    """One or two bytes for all rows in narrow arithmetic; the few longer ones by themselves."""
+    first = data.take(positions, mode="clip")
+    if first.max(initial=0) < 0x80:
+        codes = (first >> 1) ^ -(first & 1)
+        return codes.view(np.int8).astype(np.int64), positions + 1
+    second = data.take(positions + 1, mode="clip")
+    has_second = first >> 7
+    wide = ((second & -has_second).astype(np.uint16) << 7) | (first & 0x7F)
+    wide = (wide >> 1) ^ -(wide & 1)
+    numbers = wide.view(np.int16).astype(np.int64)
+    after = positions + has_second
+    after += 1
+    longer = np.flatnonzero(first & second & 0x80)
+    if len(longer):
+        numbers[longer], after[longer] = _read_long(
+            data, positions, longer, bytes_max=bytes_max, last_byte_max=last_byte_max
+        )
+    return numbers, after
+
+
+def _read_long(
+    data: Octets, positions: Numbers, rows: NDArray[np.intp], *, bytes_max: int, last_byte_max: int
+) -> tuple[Numbers, Numbers]:
+    """Byte by byte, for those of `rows` that still go on."""
+    codes = np.zeros(len(rows), dtype=np.uint64)
+    after = positions[rows]
+    pending = np.arange(len(rows))
+    for index in range(bytes_max):
+        octets = data.take(after[pending], mode="clip")
+        after[pending] += 1
+        codes[pending] |= (octets & 0x7F).astype(np.uint64) << np.uint64(7 * index)
+        if index == bytes_max - 1 and octets.max() > last_byte_max:
+            worst = rows[pending[octets > last_byte_max][0]]
+            raise DamagedRow(int(worst), "a varint is too large")
+        pending = pending[octets >= 0x80]
+        if not len(pending):
+            break
+    return ((codes >> np.uint64(1)) ^ -(codes & np.uint64(1))).view(np.int64), after
+
+
+def _zigzag(numbers: Numbers) -> NDArray[np.uint64]:
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+
+
+def _plain_block(octet: int, rows: int) -> tuple[Octets, None]:
+    return np.full((rows, 1), octet, dtype=np.uint8), None
+
+
+def _varint_block(numbers: Numbers) -> tuple[Octets, NDArray[np.bool_] | None]:
+    """As many byte columns as the widest number needs, and which of them each row uses."""
+    codes = _zigzag(numbers)
+    width = max(1, -(-int(codes.max(initial=0)).bit_length() // 7))
+    block = np.empty((len(codes), width), dtype=np.uint8)
+    if width == 1:
+        block[:, 0] = codes
+        return block, None
+    used = np.empty(block.shape, dtype=np.bool_)
+    used[:, 0] = True
+    for index in range(width):
+        rest = codes >> np.uint64(7 * index)
+        block[:, index] = rest & np.uint64(0x7F)
+        if index + 1 < width:
+            used[:, index + 1] = goes_on = rest >= np.uint64(0x80)
+            block[:, index] |= goes_on.view(np.uint8) << 7
+    return block, None if used.all() else used
