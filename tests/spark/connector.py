@@ -1,9 +1,8 @@
-"""Where the jars of Spark's own Kafka connector are: resolved by maven, less what Spark brings."""
+"""Where the jars of Spark's own Kafka connector are: resolved by maven, for `spark.jars`."""
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import re
 from importlib.metadata import version
@@ -15,7 +14,7 @@ POM = Path(__file__).with_name("pom.xml")
 
 
 def _version() -> str:
-    found = re.search(r"<version>(4\..+)</version>", POM.read_text())
+    found = re.search(r"<spark\.version>(.+)</spark\.version>", POM.read_text())
     assert found, "the pom names no version of Spark"
     return found.group(1)
 
@@ -30,17 +29,4 @@ def connector_jars() -> list[Path]:
     installed = version("pyspark")
     if installed != CONNECTOR_VERSION:
         raise KafkaUnavailable(f"{NAME} does not fit the installed Spark {installed}")
-    jars = [Path(jar) for jar in resolved(POM, NAME).split(os.pathsep)]
-    brought = {artifact(jar) for jar in _jars_of_spark()}
-    return [jar for jar in jars if artifact(jar) not in brought]
-
-
-def artifact(jar: Path) -> str:
-    """Its name without the version: `kafka-clients` of `kafka-clients-3.9.2.jar`."""
-    return re.split(r"-\d+\.", jar.name, maxsplit=1)[0]
-
-
-def _jars_of_spark() -> list[Path]:
-    spec = importlib.util.find_spec("pyspark")
-    assert spec is not None and spec.origin is not None, "Spark is in the lock"
-    return sorted(Path(spec.origin).with_name("jars").glob("*.jar"))
+    return [Path(jar) for jar in resolved(POM, NAME).split(os.pathsep)]
