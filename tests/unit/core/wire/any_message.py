@@ -29,6 +29,8 @@ BLOBS = st.binary(max_size=20) | st.just(b"long" * 40)
 # kio reads some numbers as richer types that cannot hold every number of the wire.
 NARROWED: dict[str, st.SearchStrategy[Any]] = {
     "error_code": st.sampled_from([code.value for code in ErrorCode]),
+    "partition_error_code": st.sampled_from([code.value for code in ErrorCode]),
+    "transaction_start_time_ms": st.integers(0, 4_000_000_000_000),
     "log_append_time_ms": st.integers(-1, 4_000_000_000_000),
 }
 

@@ -1,0 +1,41 @@
+"""DescribeTransactions (api key 65): what coordinators know of transactions.
+
+Only clients of ours use it.
+"""
+
+from __future__ import annotations
+
+from tidelog.core.wire.schema import Message, Struct, array, int16, int32, int64, string
+
+
+class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible_from=0):
+    """Where are these transactions?"""
+
+    transactional_ids: list[str] = array(string)
+
+
+class TopicData(Struct):
+    """The partitions of one topic that belong to a transaction."""
+
+    topic: str = string()
+    partitions: list[int] = array(int32)
+
+
+class TransactionState(Struct):
+    """One transactional id: its producer, and the partitions of its open transaction."""
+
+    error_code: int = int16()
+    transactional_id: str = string()
+    transaction_state: str = string()
+    transaction_timeout_ms: int = int32()
+    transaction_start_time_ms: int = int64()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    topics: list[TopicData] = array(TopicData)
+
+
+class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible_from=0):
+    """Where they are."""
+
+    throttle_time_ms: int = int32()
+    transaction_states: list[TransactionState] = array(TransactionState)
