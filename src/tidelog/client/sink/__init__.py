@@ -1,0 +1,17 @@
+"""The exactly-once sink as machines: one batch of a pipeline is one transaction of Kafka.
+
+A *driver* owns the sink: it takes it over when it starts, begins a transaction per batch, and is
+the only one who commits. *Tasks* write under the driver's identity and hand receipts back. What was
+published last is a *marker*: a committed offset of the group `tidelog-sink-NAME`, which moves in
+the same transaction as the records, so that a batch that is run again is recognised.
+
+The reading order: `values` (what travels between driver and tasks), `marker` and `judgement` (what
+the marker means for a batch), `steps` and `decisions` (every request, and what every error code
+means there), `guards` (one small file for each way in which a second writer is found out), `driver`
+and `ending` (the protocol, as generators that yield what they want to ask), `task` (the writer),
+`asking`, `coordinators` and `conversation` (who carries the asks out).
+
+It speaks the classic protocol on purpose (AddPartitionsToTxn up to 3, Produce up to 11, EndTxn up
+to 4): with Kafka's newer one a late task could add a partition to a transaction by merely writing.
+Since every batch has a producer epoch of its own, what comes late from an older batch is fenced.
+"""

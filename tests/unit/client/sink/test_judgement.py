@@ -1,0 +1,72 @@
+"""What a marker means for a batch: a table of everything that may be offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog.client.sink.errors import (
+    CheckpointAhead,
+    CheckpointForeign,
+    CheckpointRolledBack,
+    ForeignRun,
+    MarkerMissing,
+    SinkError,
+)
+from tidelog.client.sink.judgement import Verdict, judge
+from tidelog.client.sink.marker import Marker, Published
+
+PUBLISH, SKIP = Verdict.PUBLISH, Verdict.ALREADY_PUBLISHED
+
+
+def batch(batch_id: int, *, query: str = "q", source: str | None = None) -> Published:
+    return Published(query_id=query, batch_id=batch_id, source_hash=source or f"s{batch_id}")
+
+
+CLAIMED = Marker(run_id="mine")
+AT_7 = Marker(run_id="mine", published=batch(7))
+
+
+@pytest.mark.parametrize(
+    ("marker", "offered", "resume_at", "expected"),
+    [
+        (CLAIMED, batch(0), None, PUBLISH),
+        (CLAIMED, batch(5), 5, PUBLISH),
+        (CLAIMED, batch(4), 5, SKIP),
+        (AT_7, batch(8), None, PUBLISH),
+        (AT_7, batch(7), None, SKIP),
+        (AT_7, batch(8), 99, PUBLISH),
+    ],
+)
+def test_what_belongs_here_is_published_once(
+    marker: Marker, offered: Published, resume_at: int | None, expected: Verdict
+) -> None:
+    assert judge(marker, offered, run_id="mine", group="g", resume_at=resume_at) == expected
+
+
+@pytest.mark.parametrize(
+    ("marker", "offered", "resume_at", "error", "sentence"),
+    [
+        (None, batch(0), None, MarkerMissing, "vanished while this query ran"),
+        (CLAIMED, batch(5), None, MarkerMissing, "resume_at=5; if it is, with resume_at=6"),
+        (CLAIMED, batch(3), 5, MarkerMissing, "remembers no batch"),
+        (CLAIMED, batch(6), 5, MarkerMissing, "remembers no batch"),
+        (AT_7.of_run("other"), batch(8), None, ForeignRun, "taken over by another run .other"),
+        (AT_7.of_run("other"), batch(7), None, ForeignRun, "this one .mine. stops"),
+        (AT_7, batch(8, query="p"), None, CheckpointForeign, "delete the group g"),
+        (AT_7, batch(7, query="p"), None, CheckpointForeign, "another checkpoint"),
+        (AT_7, batch(0, query="p"), None, CheckpointForeign, "a sink id of its own"),
+        (AT_7, batch(7, source="t"), None, CheckpointRolledBack, "from other source offsets"),
+        (AT_7, batch(6), None, CheckpointRolledBack, "published twice"),
+        (AT_7, batch(0), None, CheckpointRolledBack, "Bring the newer checkpoint back"),
+        (AT_7, batch(9), None, CheckpointAhead, "batches 8 to 8 were never published"),
+    ],
+)
+def test_what_does_not_belong_here_is_refused_with_what_to_do(
+    marker: Marker | None,
+    offered: Published,
+    resume_at: int | None,
+    error: type[SinkError],
+    sentence: str,
+) -> None:
+    with pytest.raises(error, match=sentence):
+        judge(marker, offered, run_id="mine", group="g", resume_at=resume_at)
