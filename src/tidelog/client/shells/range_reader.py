@@ -11,10 +11,19 @@ after the other or by turns, by one thread; they share its connections and its m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
 from typing import Self
 
+from tidelog.client.consumer.offset_lookup import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    Lookup,
+    LookupFailed,
+    Result,
+)
 from tidelog.client.ranges.config import STALLED_MS, range_config
+from tidelog.client.ranges.errors import RangeStalled
 from tidelog.client.ranges.fetched import Fetched
 from tidelog.client.ranges.range_fetch import RangeFetch
 from tidelog.client.settings import Given
@@ -57,6 +66,25 @@ class RangeClient:
         finally:
             machine.close()
 
+    def fences(self, partition: TopicPartition) -> tuple[int, int]:
+        """Where the partition begins now, and where it ends for a reader with these settings."""
+        now_ms = self._loop.now_ms()
+        told: dict[int, Result] = {}
+        for timestamp in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
+            Lookup(
+                self._loop.client,
+                {partition: timestamp},
+                partial(_note, told, timestamp),
+                is_read_committed=self._config.consumer.is_read_committed,
+                deadline_ms=now_ms + self._config.stalled_ms,
+            )
+        wait_ms: int | None = 0
+        while len(told) < 2:
+            self._loop.turn(wait_ms)
+            wait_ms = None
+        first, end = (_offset(told[each], partition) for each in sorted(told))
+        return first, end
+
     def _wait_for(self, machine: RangeFetch) -> Fetched:
         machine.wait_begins(self._loop.now_ms())
         wait_ms: int | None = 0  # the first turn lets leave what has just been asked for
@@ -82,6 +110,18 @@ class RangeClient:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _note(told: dict[int, Result], timestamp: int, result: Result, now_ms: int) -> None:
+    told[timestamp] = result
+
+
+def _offset(result: Result, partition: TopicPartition) -> int:
+    if isinstance(result, LookupFailed):
+        raise RangeStalled(partition, 0, result.reason)
+    found = result[partition]
+    assert found is not None, "each end of a partition is somewhere"
+    return found.offset
 
 
 def _as_they_are(records: memoryview) -> memoryview:

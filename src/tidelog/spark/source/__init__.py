@@ -1,0 +1,1 @@
+"""`spark.read` and `spark.readStream` of topics, with the options of Spark's Kafka source."""

@@ -1,0 +1,141 @@
+"""What there is to read: partitions and offsets, asked of the cluster by the driver."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from tidelog.client.admin.surveys import Picture, picture
+from tidelog.client.shells.blocking import Admin, Consumer, RequestFailed
+from tidelog.client.shells.topic_survey import look_at
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.spark.source.errors import ClusterFailed, OptionError
+from tidelog.spark.source.offsets import Positions
+from tidelog.spark.source.options import Assign, SourceOptions, Subscribe
+from tidelog.spark.source.planning import told
+
+API_TIMEOUT_S = 60.0
+
+
+class ClusterView:
+    """Asks as long as it must, then ClusterFailed; keeps its connections for the next time."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._admin = Admin(options.client.of_admin())
+        settings = {"isolation.level": "read_committed", **options.client.given}
+        self._consumer = Consumer({**settings, "allow.auto.create.topics": False})
+
+    def close(self) -> None:
+        self._admin.close()
+        self._consumer.close()
+
+    def partitions_after(self, known: AbstractSet[TopicPartition]) -> frozenset[TopicPartition]:
+        """Those that there are now. A broker that is behind may not know all that are `known`:
+        it is asked again, some times, before they count as gone."""
+        found = self.partitions(may_be_gone=True)
+        for _ in range(self._options.offset_retries - 1):
+            if known <= found:
+                break
+            time.sleep(self._options.offset_retry_interval_ms / 1_000)
+            found = self.partitions(may_be_gone=True)
+        return found
+
+    def partitions(self, *, may_be_gone: bool = False) -> frozenset[TopicPartition]:
+        """Those that the options mean. One that does not exist is an error, unless it was there."""
+        subscription = self._options.subscription
+        if isinstance(subscription, Subscribe):
+            found, missing = self._of_topics(subscription.topics)
+            if missing and not may_be_gone:
+                raise OptionError(f"subscribe: there is no topic {', '.join(sorted(missing))}")
+            return found
+        if isinstance(subscription, Assign):
+            found, _ = self._of_topics({each.topic for each in subscription.partitions})
+            if not subscription.partitions <= found and not may_be_gone:
+                odd = told(subscription.partitions - found)
+                raise OptionError(f"assign: there is no partition {odd}")
+            return found & subscription.partitions
+        everything = self._picture(None)
+        names = [
+            name
+            for name, topic in everything.topics.items()
+            if not topic.is_internal and re.search(subscription.pattern, name)
+        ]
+        return _partitions(everything, names)
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Positions:
+        return self._asked(lambda: self._consumer.beginning_offsets(list(partitions)))
+
+    def latest(
+        self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
+    ) -> Positions:
+        """High watermarks, or last stable offsets when only what is committed is read.
+
+        A new leader may know less than the old one had told, for a moment: what is behind `known`
+        is asked again, some times.
+        """
+        partitions = list(partitions)
+        found = self._latest(partitions)
+        for _ in range(self._options.offset_retries - 1):
+            if all(found[each] >= known.get(each, 0) for each in partitions):
+                break
+            time.sleep(self._options.offset_retry_interval_ms / 1_000)
+            found = self._latest(partitions)
+        return found
+
+    def at_times(
+        self, timestamps_ms: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int | None]:
+        """The first offset at or after each time; None: all records are older."""
+        try:
+            found = self._consumer.offsets_for_times(dict(timestamps_ms))
+        except RequestFailed as failed:
+            raise self._failed(failed) from None
+        return {each: None if at is None else at.offset for each, at in found.items()}
+
+    def _latest(self, partitions: list[TopicPartition]) -> Positions:
+        return self._asked(lambda: self._consumer.end_offsets(partitions))
+
+    def _asked(self, ask: Callable[[], Positions]) -> Positions:
+        try:
+            return ask()
+        except RequestFailed as failed:
+            raise self._failed(failed) from None
+
+    def _of_topics(self, names: Iterable[str]) -> tuple[frozenset[TopicPartition], set[str]]:
+        """Their partitions, and the topics that nobody knows."""
+        names = sorted(names)
+        seen = self._picture(names)
+        missing = {name for name in names if not _is_there(seen, name)}
+        for name in missing:
+            topic = seen.topics.get(name)
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
+            if error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise ClusterFailed(f"the topic {name} cannot be read: {error.name}")
+        return _partitions(seen, [name for name in names if name not in missing]), missing
+
+    def _picture(self, names: list[str] | None) -> Picture:
+        try:
+            if names is None:
+                return self._admin.ask(picture(), timeout_s=API_TIMEOUT_S)
+            return look_at(self._admin, names, timeout_s=API_TIMEOUT_S)
+        except RequestFailed as failed:
+            raise self._failed(failed) from None
+
+    def _failed(self, failed: RequestFailed) -> ClusterFailed:
+        servers = self._options.client.given["bootstrap.servers"]
+        return ClusterFailed(f"the cluster at {servers} does not tell what there is: {failed}")
+
+
+def _is_there(seen: Picture, name: str) -> bool:
+    topic = seen.topics.get(name)
+    return topic is not None and topic.error == ErrorCode.NONE
+
+
+def _partitions(seen: Picture, names: Iterable[str]) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(name, index) for name in names for index in seen.topics[name].partitions
+    )

@@ -1,0 +1,171 @@
+"""`spark.readStream`: positions move from batch to batch, Spark's checkpoint keeps them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from tidelog.spark.source.cluster_view import ClusterView
+from tidelog.spark.source.data_loss import DataLoss
+from tidelog.spark.source.offsets import Positions, from_json, start_in, to_json
+from tidelog.spark.source.options import stream_options
+from tidelog.spark.source.planning import limited, slices, told
+from tidelog.spark.source.positions import start_positions
+from tidelog.spark.source.reading import read_slice, reading_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One lives beside the driver and plans; copies of it are pickled for the tasks, and read."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._options = stream_options(given)
+        self._plan = reading_plan(self._options)
+        self._view: ClusterView | None = None
+        self._initial: Positions | None = None
+        self._latest: Positions | None = None
+        self._is_available_now = False
+        self._last_trigger_ms: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_view": None}
+
+    # Beside the driver
+
+    def initialOffset(self) -> Any:  # noqa: N802 - Spark's name
+        """Spark asks more than once; the answer must stay the same."""
+        if self._initial is None:
+            for text in self._options.warnings:
+                warnings.warn(text, stacklevel=2)
+            view = self._cluster()
+            self._initial = start_positions(
+                view,
+                view.partitions(),
+                self._options.start,
+                without_match_latest=self._options.starts_at_latest_without_match,
+                loss=self._loss(),
+            )
+        return to_json(self._initial)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Spark gives it back; the options know the rest."""
+        options = self._options
+        if options.trigger_offsets_max is not None:
+            return ReadMaxRows(options.trigger_offsets_max)
+        if options.trigger_offsets_min is not None:
+            return ReadMinRows(options.trigger_offsets_min)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        self._is_available_now = True
+        self._latest = None
+
+    def latestOffset(self, start: Any, limit: ReadLimit) -> Any:  # noqa: N802 - Spark's name
+        known = from_json(start)
+        if self._latest is None or not self._is_available_now:
+            view = self._cluster()
+            partitions = view.partitions_after(known.keys())
+            self._latest = view.latest(partitions, known=known)
+        end = self._end(known, self._latest, limit)
+        if end == known:
+            return start
+        is_first = self._initial is not None and known == self._initial
+        return to_json(end, start=known if is_first else None)
+
+    def reportLatestOffset(self) -> Any:  # noqa: N802 - Spark's name
+        """What there was when Spark last asked; the progress shows it next to the end offset."""
+        return to_json(self._latest) if self._latest else None
+
+    def partitions(self, start: Any, end: Any) -> list[InputPartition]:
+        if start == end:
+            return []
+        # After a crash in the first batch the start given here was found anew: it does not count.
+        known = start_in(end) or from_json(start)
+        until = from_json(end)
+        begin = self._with_new(known, until)
+        self._check(known, begin, until)
+        found = slices(
+            begin,
+            until,
+            partitions_min=self._options.partitions_min,
+            partition_records_max=self._options.partition_records_max,
+        )
+        return [InputPartition(each) for each in found]
+
+    def stop(self) -> None:
+        if self._view is not None:
+            self._view.close()
+            self._view = None
+
+    # In a task
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_slice(self._plan, partition.value)
+
+    # How far a batch goes
+
+    def _end(self, known: Positions, latest: Positions, limit: ReadLimit) -> Positions:
+        options = self._options
+        if isinstance(limit, ReadAllAvailable):
+            return latest
+        begin = self._with_new(known, latest)
+        ready = sum(max(0, latest[each] - begin.get(each, latest[each])) for each in latest)
+        if options.trigger_offsets_min is not None and self._waits_for_more(ready):
+            return known
+        if options.trigger_offsets_max is None:
+            return latest
+        return limited(begin, latest, offsets_max=options.trigger_offsets_max)
+
+    def _waits_for_more(self, ready: int) -> bool:
+        """Fewer than `minOffsetsPerTrigger`, and not long since the last batch."""
+        assert self._options.trigger_offsets_min is not None
+        now_ms = time.monotonic_ns() // 1_000_000
+        is_late = (
+            self._last_trigger_ms is None
+            or now_ms - self._last_trigger_ms >= self._options.trigger_delay_max_ms
+        )
+        # What is available now is all that will come: there is nothing to wait for.
+        if is_late or self._is_available_now or ready >= self._options.trigger_offsets_min:
+            self._last_trigger_ms = now_ms
+            return False
+        return True
+
+    def _with_new(self, known: Positions, latest: Positions) -> Positions:
+        """Partitions that have appeared begin at their first record."""
+        appeared = frozenset(latest.keys() - known.keys())
+        if not appeared:
+            return known
+        return {**known, **self._cluster().earliest(appeared)}
+
+    def _check(self, known: Positions, begin: Positions, until: Positions) -> None:
+        """Report what the batch cannot read any more."""
+        loss = self._loss()
+        if gone := known.keys() - until.keys():
+            loss.report(f"Partitions are gone: {told(gone)}; what was not read of them is lost")
+        for partition in sorted(until):
+            first, end = begin[partition], until[partition]
+            if partition not in known and first > 0:
+                loss.report(f"{partition} is new, but begins with offset {first}")
+            if end < first:
+                loss.report(f"{partition} was read up to offset {first}, but ends at {end} now")
+
+    def _loss(self) -> DataLoss:
+        return DataLoss(fails=self._options.fails_on_data_loss)
+
+    def _cluster(self) -> ClusterView:
+        if self._view is None:
+            self._view = ClusterView(self._options)
+        return self._view
