@@ -6,9 +6,11 @@ Spark itself is imported only when a session is made, so that asking whether it 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +25,7 @@ LOCAL_MASTER = "local[*]"
 INSTALL = "pip install 'tidelog[spark]'"
 VERSION_MIN, VERSION_END = (4, 2), (4, 4)
 LIBRARIES = ("pyspark", "pyarrow", "numpy", "pandas")
+WAREHOUSE = "tidelog-spark-warehouse"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _DEFAULTS = {
@@ -71,6 +74,7 @@ def spark_session(
 
     from pyspark.sql import SparkSession
 
+    _hush()
     builder = SparkSession.Builder().appName(app)
     if master is not None:
         builder = builder.master(master)
@@ -88,6 +92,8 @@ def session_settings(master: str | None, extra: Mapping[str, str]) -> dict[str, 
         # Spark's 200 is for big clusters; a stateful stream would start 200 tasks per batch.
         settings["spark.sql.shuffle.partitions"] = str(threads_of(master))
         settings["spark.driver.extraJavaOptions"] = quiet
+        # Spark makes this directory, for tables without a path, where it is started.
+        settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir(), WAREHOUSE))
     if quiet in settings.values() and (own := extra.get("spark.driver.extraJavaOptions")):
         return {**settings, **extra, "spark.driver.extraJavaOptions": f"{quiet} {own}"}
     return {**settings, **extra}
@@ -106,3 +112,11 @@ def threads_of(master: str) -> int:
         given = found.group(1)
         return (os.cpu_count() or 1) if given == "*" else int(given)
     return 1
+
+
+def _hush() -> None:
+    """Whoever meets an exception of Spark is told by it; Spark's Python would log it as well."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,7 @@ def test_a_local_session_stays_on_this_machine_and_is_quiet() -> None:
     assert settings["spark.sql.shuffle.partitions"] == "4"
     assert settings["spark.sql.session.timeZone"] == "UTC"
     assert settings["spark.ui.enabled"] == "false"
+    assert not Path(settings["spark.sql.warehouse.dir"]).is_relative_to(Path.cwd())
     assert session.LOG_SETTINGS.is_file()
     assert session.LOG_SETTINGS.as_uri() in settings[JAVA_OPTIONS]
 
