@@ -202,6 +202,6 @@ def as_document(checked: Checked) -> dict[str, object]:
     }
 
 
-def counted(number: int, word: str) -> str:
+def counted(number: int, one: str, several: str | None = None) -> str:
     """`1 error`, `2 errors`."""
-    return f"{number} {word}" + ("" if number == 1 else "s")
+    return f"{number:,} {one if number == 1 else several or one + 's'}"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from tidelog.cli.pipeline import counted
 from tidelog.spark.pipeline.job.accounts import BatchReport, SinkAccount
 from tidelog.spark.pipeline.job.events import (
     BatchDone,
@@ -162,17 +163,18 @@ def summary_lines(outcome: Outcome) -> list[str]:
     """What became of everything, as sums that can be checked by eye."""
     lines: list[str] = []
     for name, account in outcome.accounts.items():
-        lines.append(f"sink {name}: {account.rows:,} rows in {account.batches:,} batches")
+        batches = counted(account.batches, "batch", "batches")
+        lines.append(f"sink {name}: {counted(account.rows, 'row')} in {batches}")
         for source, read in account.sources.items():
             split = f"{read.parsed:,} parsed + {read.dead:,} dead"
             lines.append(f"  source {source}: read {read.read:,} = {split}")
-        for view, counted in account.views.items():
-            only = len(account.views) == 1
+        for view, rows in account.views.items():
             split = f"{account.duplicates:,} duplicates + {account.late:,} late"
-            told = split if only else f"{counted.dropped:,} duplicates or late"
-            lines.append(f"  {view}: {counted.arrived:,} = {counted.kept:,} kept + {told}")
+            told = split if len(account.views) == 1 else f"{rows.dropped:,} duplicates or late"
+            lines.append(f"  {view}: {rows.arrived:,} = {rows.kept:,} kept + {told}")
         if account.late_groups:
-            lines.append(f"  {account.late_groups:,} groups came after they were written")
+            groups = counted(account.late_groups, "group came", "groups came")
+            lines.append(f"  {groups} after being written")
     return lines
 
 

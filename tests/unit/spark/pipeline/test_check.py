@@ -251,7 +251,9 @@ def test_a_group_that_is_appended_needs_a_watermark() -> None:
     without = GOOD.replace("SELECT *\nFROM orders\nWHERE amount > 0", grouped)
     without = without.replace('deduplicate = ["order_id"]\n', "")
     (complaint,) = told(without)
-    assert complaint.startswith("p.toml:14: steps.valid.sql: GROUP BY needs a watermark on a view")
+    assert complaint.startswith("p.toml:14: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
+    (complaint,) = told(without.replace("GROUP BY amount", "").replace("SELECT", "SELECT DISTINCT"))
+    assert complaint.startswith("p.toml:12: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
     updated = without.replace('table = "out/valid"', 'table = "out/valid"\nmode = "update"')
     assert told(updated) == []
     after = GOOD + f"[steps.g]\nsql = '''{grouped.replace('orders', 'valid')}'''\n"

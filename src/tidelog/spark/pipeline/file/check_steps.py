@@ -117,7 +117,7 @@ def check_grouping(view: View, views: Views) -> None:
             if frame.grouped_at is not None:
                 each.section.complain(
                     "sql",
-                    "GROUP BY needs a watermark on a view before it, since a sink that appends"
-                    ' must know when a group is complete; or mode = "update" in the sink',
+                    "GROUP BY (or DISTINCT) needs a watermark on a view before it, since a sink"
+                    ' that appends must know when a group is complete; or mode = "update" there',
                     line=each.section.line_in_text("sql", frame.grouped_at),
                 )

@@ -202,8 +202,9 @@ class _Check:
             used.update(view.lineage())
             if section.text("mode") != "update":
                 check_grouping(view, self.views)
+        is_sound = all(each.is_warning for each in self.complaints)
         for view in self.views:
-            if view not in used and self.fed:
+            if view not in used and is_sound:  # a name that is spelt wrong feeds nobody
                 view.section.warn("", "no sink needs it, so it does not run")
             elif view.shape is not None:
                 self._warn_of_doubts(view)

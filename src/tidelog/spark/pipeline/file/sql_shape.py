@@ -54,6 +54,7 @@ class Frame:
     named: dict[str, Frame | None] = field(default_factory=dict)
     """The queries of its WITH by name."""
     grouped_at: int | None = None
+    """GROUP BY, or SELECT DISTINCT, which is the same to Spark."""
     ordered_at: int | None = None
     windowed_at: int | None = None
     # While reading.
@@ -230,7 +231,9 @@ class _Walk:
             frame.is_in_with = frame.is_in_with and word != "SELECT"
             if word == "SELECT" and self._is_word(1, "FROM"):
                 raise BadSql(token.line, "SELECT names no column; expected SELECT column FROM ...")
-            if word == "GROUP" and self._is_word(1, "BY"):
+            if (word == "GROUP" and self._is_word(1, "BY")) or (
+                word == "SELECT" and self._is_word(1, "DISTINCT")
+            ):
                 frame.grouped_at = token.line
             if word == "ORDER" and self._is_word(1, "BY"):
                 frame.ordered_at = token.line

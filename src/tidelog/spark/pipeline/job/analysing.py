@@ -13,7 +13,7 @@ from tidelog.spark.pipeline.file.complaints import Complaint, in_order
 from tidelog.spark.pipeline.file.plan import Plan, Sink, Source
 from tidelog.spark.pipeline.file.reading import Checked
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames
-from tidelog.spark.pipeline.job.starting import written_to
+from tidelog.spark.pipeline.job.starting import hush, written_to
 from tidelog.spark.pipeline.job.told import first_sentence
 from tidelog.spark.session import spark_session
 
@@ -37,6 +37,7 @@ def analysed(checked: Checked, spark: SparkSession | None = None) -> Checked:
         refused = refusal(plan, spark.newSession())
     else:
         with tempfile.TemporaryDirectory(prefix="tidelog-pipeline-") as place:
+            hush()
             with written_to(os.path.join(place, "spark.log")):
                 made = spark_session(app="tidelog pipeline check", master="local[1]")
             try:

@@ -48,6 +48,9 @@ from tidelog.spark.pipeline.job.told import first_sentence, root_cause
 
 TICK_S = 0.5
 LAST_WORDS_WITHIN_S = 30.0
+STARTS_MAX = 10
+_INITIALIZING = "Initializing"
+_TOO_SLOW = "Python worker failed to connect back"
 
 
 @dataclass(slots=True)
@@ -73,13 +76,13 @@ class _Ear(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         progress = json.loads(event.progress.json)
-        self.heard.put((str(event.progress.id), progress))
+        self.heard.put((str(event.progress.runId), progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         pass
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        self.heard.put((str(event.id), None))
+        self.heard.put((str(event.runId), None))
 
 
 class Run:
@@ -130,7 +133,7 @@ class Run:
             watched = WatchedSink(function, self._not_another)
             running = RunningSink(sink, watched)
             self.sinks.append(running)
-            running.query = self._start_query(sink, frame, watched)
+            running.query = self._begun(sink, frame, watched)
         names = tuple(each.sink.name for each in self.sinks)
         self._tell(Started(name=self._plan.name, sinks=names, log=self._log))
 
@@ -157,6 +160,22 @@ class Run:
         table = TableSink(self._spark, sink.target, checkpoint=checkpoint, run_id=self._run_id)
         table.open()
         return table
+
+    def _begun(self, sink: Sink, frame: DataFrame, watched: WatchedSink) -> StreamingQuery:
+        """One after the other: a source's Python must begin within ten seconds, says Spark, and
+        does not always on a busy machine. Nothing has been read by then, so it is tried again."""
+        for attempt in range(STARTS_MAX):
+            query = self._start_query(sink, frame, watched)
+            while query.isActive and query.status["message"].startswith(_INITIALIZING):
+                if self._stopping.is_asked:
+                    return query
+                self._stopping.pause(0.05)
+            error = query.exception()
+            if error is None or _TOO_SLOW not in str(error):
+                break
+            self._tell(Warned(text=f"sink {sink.name}: {first_sentence(str(error))} Once more."))
+            self._stopping.wait(float(attempt))
+        return query
 
     def _start_query(self, sink: Sink, frame: DataFrame, watched: WatchedSink) -> StreamingQuery:
         checkpoint = query_checkpoint(self._plan.checkpoint, sink.name)
@@ -199,13 +218,13 @@ class Run:
                 each.query.stop()
 
     def _listen(self) -> None:
-        by_id = {str(each.query.id): each for each in self.sinks if each.query is not None}
+        by_run = {str(each.query.runId): each for each in self.sinks if each.query is not None}
         while True:
             try:
-                query_id, progress = self._ear.heard.get_nowait()
+                run_id, progress = self._ear.heard.get_nowait()
             except queue.Empty:
                 return
-            running = by_id.get(query_id)
+            running = by_run.get(run_id)
             if running is None:
                 continue
             if progress is None:

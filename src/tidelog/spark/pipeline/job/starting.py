@@ -14,6 +14,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tidelog.spark.pipeline.file.plan import Plan
@@ -113,6 +114,8 @@ def _session(
         return
     is_new = SparkContext._active_spark_context is None
     settings = {**_SETTINGS, **plan.spark}
+    if is_new:
+        hush()
     with written_to(log if is_new else None):
         made = spark_session(app="tidelog pipeline", master=master or plan.master, extra=settings)
     try:
@@ -120,6 +123,12 @@ def _session(
     finally:
         if is_new:
             made.stop()
+
+
+def hush() -> None:
+    """Spark's Python writes a page to standard error for each error that it raises, too."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 @contextmanager

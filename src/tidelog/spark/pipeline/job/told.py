@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PICTURES = ("==", "JVM stacktrace", "Traceback", "'", "+-", "!", "at ")
+_PICTURES = ("==", "JVM stacktrace", "Traceback", "'", "~", "+-", "!", "at ")
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Error|Exception|Refused|Missing|Lost)): (.+)$")
 _LENGTH_MAX = 400
 
