@@ -34,6 +34,7 @@ from tidelog.client.sink.marker import Marker, Published
 from tidelog.client.sink.requests import (
     Found,
     ask_add_offsets,
+    ask_any_marker,
     ask_end_offset,
     ask_identity,
     ask_mark,
@@ -122,6 +123,8 @@ class Driver:
 
     def begin(self, batch_id: int, source_hash: str) -> Steps[Begun | AlreadyPublished]:
         """A ticket for the tasks, or the news that there is nothing to do."""
+        if self._found is None:
+            raise SinkRefused("the sink has to be taken over first")
         offered = Published(query_id=self.plan.query_id, batch_id=batch_id, source_hash=source_hash)
         return self._until_final(self._begin(offered))
 
@@ -158,16 +161,14 @@ class Driver:
         self.facts = yield from check_cluster(plan.transaction_timeout_ms)
         yield from partitions_of(plan.topics)
         # Nothing has been touched yet: a query that took the name of another one's sink stops here.
-        seen = yield from asked(ask_marker(self.name, require_stable=False))
-        check_query(_marker(found_marker(must(seen), self.name)), plan.query_id, group=self.name)
+        yield from self._known_marker()
         timeout_ms = self.facts.transaction_timeout_ms
         identified = yield from asked(ask_identity(self.name, transaction_timeout_ms=timeout_ms))
         self._identity = _identity(must(identified))
-        read = yield from asked(ask_marker(self.name))
-        found = found_marker(must(read), self.name)
+        # Whatever our predecessors began is decided now.
+        found = yield from self._known_marker()
         if found is None:
             found = Found(TopicPartition(min(plan.topics), 0), Marker(run_id=plan.run_id))
-        check_query(found.marker, plan.query_id, group=self.name)
         yield from self._rewrite_marker(found._replace(marker=found.marker.of_run(plan.run_id)))
         self._trace.emit(
             SinkTakenOver(
@@ -178,6 +179,13 @@ class Driver:
                 batch_id=self.published.batch_id if self.published is not None else None,
             )
         )
+
+    def _known_marker(self) -> Steps[Found | None]:
+        """Wherever it stands; CheckpointForeign if it is another query's."""
+        read = yield from asked(ask_any_marker(self.name))
+        found = found_marker(must(read), self.name)
+        check_query(_marker(found), self.plan.query_id, group=self.name)
+        return found
 
     def _begin(self, offered: Published) -> Steps[Begun | AlreadyPublished]:
         if self.open is not None:
@@ -219,9 +227,10 @@ class Driver:
           3. A wakes, reads the answer, and asks for its next epoch. A's own epoch is too old, but
              Kafka looks at that only while nothing is open: B's transaction is aborted.
         """
+        assert self._found is not None, "taken over first"
         doubts, is_contested = 0, False
         while True:
-            read = yield from asked(ask_marker(self.name))
+            read = yield from asked(ask_marker(self.name, self._found.place))
             found = found_marker(must(read), self.name)
             verdict = belongs(found)
             if verdict == Verdict.ALREADY_PUBLISHED:
@@ -237,7 +246,7 @@ class Driver:
                 yield from paused(told.now_ms + CONTEST_MS)
             elif told.ending == Ending.OUT_OF_TIME or told.decision not in RESENT:
                 self._identity = _identity(must(told))
-                self._found, self._is_loose = found, False
+                self._found, self._is_loose = found or self._found, False
                 return verdict
 
     def _ask_epoch(self, not_after_ms: int) -> Ask:
@@ -331,9 +340,8 @@ class Driver:
 
     def _end(self, identity: Identity, marked: Found) -> Steps[bool]:
         """The commit point; whether it was the marker that told of it."""
-        end = yield from ending.commit(
-            self.name, identity, marked.marker, is_news=marked.marker.published != self.published
-        )
+        is_news = marked.marker.published != self.published
+        end = yield from ending.commit(self.name, identity, marked, is_news=is_news)
         if isinstance(end, ending.NotCommitted):
             yield from self._give_up(trouble(end.told), end.told.now_ms)
             raise AssertionError("it raises")

@@ -14,8 +14,7 @@ from tidelog.client.sink.asking import Ask, Ending, Told
 from tidelog.client.sink.conversation import Steps, asked
 from tidelog.client.sink.decisions import Decision
 from tidelog.client.sink.errors import CommitUnknown, MarkerUnreadable
-from tidelog.client.sink.marker import Marker
-from tidelog.client.sink.requests import ask_end, ask_marker, found_marker
+from tidelog.client.sink.requests import Found, ask_end, ask_marker, found_marker
 
 ABORT_PATIENCE_MS = 10_000
 """An abort that gets no answer is made up for by whoever uses the sink next."""
@@ -36,11 +35,11 @@ class NotCommitted(NamedTuple):
 
 
 def commit(
-    name: str, identity: Identity, marker: Marker, *, is_news: bool
+    name: str, identity: Identity, marked: Found, *, is_news: bool
 ) -> Steps[Committed | NotCommitted]:
     """Ask for the commit. CommitUnknown: nobody knows.
 
-    `marker` is what the transaction wrote, and `is_news` whether it tells of another batch than
+    `marked` is what the transaction wrote, and `is_news` whether it tells of another batch than
     before, and not only of another run.
     """
     told = yield from asked(ask_end(name, identity, is_commit=True))
@@ -51,7 +50,7 @@ def commit(
         aborted = yield from asked(_ask_abort(name, identity))
         if _is_yes(aborted):
             return NotCommitted(told)
-    looked = yield from asked(ask_marker(name, patience_ms=LOOK_PATIENCE_MS))
+    looked = yield from asked(ask_marker(name, marked.place, patience_ms=LOOK_PATIENCE_MS))
     if not _is_yes(looked):
         raise CommitUnknown(
             f"the commit was asked for and not answered ({told.reason}), and the marker cannot be"
@@ -64,9 +63,8 @@ def commit(
     except MarkerUnreadable as unreadable:
         raise CommitUnknown(f"the commit was not answered, and {unreadable}") from None
     # Whoever took over since has kept what was published, under another run id.
-    if found is not None and (
-        found.marker == marker or (is_news and found.marker.published == marker.published)
-    ):
+    published = marked.marker.published
+    if found is not None and (found == marked or (is_news and found.marker.published == published)):
         return Committed(by_marker=True, now_ms=looked.now_ms)
     return NotCommitted(told)
 

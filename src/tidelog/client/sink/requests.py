@@ -89,11 +89,23 @@ def ask_next_epoch(
     )
 
 
-def ask_marker(name: str, *, patience_ms: int | None = None, require_stable: bool = True) -> Ask:
-    """A stable one is told only when no transaction has still to decide about it."""
-    group = offset_fetch.OffsetFetchRequestGroup(group_id=name, topics=None)
-    request = offset_fetch.OffsetFetchRequest(groups=[group], require_stable=require_stable)
+def ask_marker(name: str, place: TopicPartition, *, patience_ms: int | None = None) -> Ask:
+    """Answered only when no transaction has still to decide about it.
+
+    The place must be named: who asks for all offsets of a group is told nothing of the very first
+    one while it is undecided.
+    """
+    topic = offset_fetch.OffsetFetchRequestTopics(name=place.topic, partition_indexes=[place.index])
+    group = offset_fetch.OffsetFetchRequestGroup(group_id=name, topics=[topic])
+    request = offset_fetch.OffsetFetchRequest(groups=[group], require_stable=True)
     return Ask(step=Step.READ_MARKER, request=request, whom=GROUP, patience_ms=patience_ms)
+
+
+def ask_any_marker(name: str) -> Ask:
+    """Wherever it stands, as it was decided last."""
+    group = offset_fetch.OffsetFetchRequestGroup(group_id=name, topics=None)
+    request = offset_fetch.OffsetFetchRequest(groups=[group], require_stable=False)
+    return Ask(step=Step.READ_MARKER, request=request, whom=GROUP)
 
 
 def found_marker(answer: Message, name: str) -> Found | None:
