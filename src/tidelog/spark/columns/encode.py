@@ -1,7 +1,7 @@
 """Arrow columns of one partition into record batches, ready to be produced.
 
-All rows of a batch are written at once: their lengths and deltas as varints, and Arrow puts those,
-keys and values side by side.
+Rows are cut into batches first; then the records of a few MiB of batches are written at once, and
+each batch gets its header.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from tidelog.client.producer.sequences import sequence_after
@@ -23,15 +22,13 @@ from tidelog.core.wire.record_batch import (
     BatchHeader,
     renew_crc,
 )
-from tidelog.spark.columns.batch_cuts import Cut, next_cut
-from tidelog.spark.columns.joining import binary_array, content_of, joined
+from tidelog.spark.columns.batch_cuts import Cut, batch_cuts
+from tidelog.spark.columns.record_bytes import packed_records
 from tidelog.spark.columns.rows import Rows, rows_of
-from tidelog.spark.columns.varints import Numbers, laid_out
 
 COMPRESSIONS = tuple(codec.name.lower() for codec in Compression)
-_NO_HEADERS = pa.scalar(b"\x00", pa.binary())
-_ATTRIBUTES = 0
-"""Of a record: nobody uses them."""
+_GROUP_BYTES = 2 * 2**20
+"""Batches are written together until they have so much."""
 _NONE = -1
 """The wire's word for no producer and no sequence."""
 
@@ -77,17 +74,18 @@ def encode(
     if first_batch_records_max is not None and first_batch_records_max < 1:
         raise ValueError(f"a first batch of {first_batch_records_max} records")
     rows = rows_of(columns, now_ms=now_ms)
-    records_max = first_batch_records_max or rows.rows_count
+    cuts = batch_cuts(
+        rows,
+        first_rows_max=first_batch_records_max,
+        bytes_max=batch_bytes_max,
+    )
     sequence = base_sequence if identity.producer_id >= 0 else _NONE
-    start = 0
-    while start < rows.rows_count:
-        cut = next_cut(rows, start, records_max=records_max, bytes_max=batch_bytes_max)
-        records = compress(codec, _records(rows, cut))
-        data = _batch(_header(rows, cut, identity, sequence, codec), records)
-        yield EncodedBatch(data=data, records=cut.rows_count, base_sequence=sequence)
+    for cut, records in _with_records(rows, cuts):
+        header = _header(rows, cut, identity, sequence, codec)
+        data = _batch(header, compress(codec, records))
+        yield EncodedBatch(data=data, records=header.records_count, base_sequence=sequence)
         if sequence != _NONE:
-            sequence = sequence_after(sequence, cut.rows_count)
-        start, records_max = cut.end, rows.rows_count
+            sequence = sequence_after(sequence, header.records_count)
 
 
 def _codec(name: str) -> Compression:
@@ -96,23 +94,26 @@ def _codec(name: str) -> Compression:
     return Compression[name.upper()]
 
 
-def _records(rows: Rows, cut: Cut) -> memoryview:
-    """The rows of a cut as records, one after the other."""
-    here = slice(cut.start, cut.end)
-    keys, values = rows.keys, rows.values
-    deltas: list[Numbers | int] = [
-        cut.body_sizes,
-        _ATTRIBUTES,
-        cut.timestamp_deltas,
-        np.arange(cut.rows_count),
-    ]
-    ends = _NO_HEADERS if rows.headers is None else rows.headers.array[here]
-    if keys.array.null_count == rows.rows_count:
-        starts = binary_array(*laid_out([*deltas, keys.sizes[here], values.sizes[here]]))
-        return content_of(joined(starts, values.array[here], ends))
-    starts = binary_array(*laid_out([*deltas, keys.sizes[here]]))
-    middles = binary_array(*laid_out([values.sizes[here]]))
-    return content_of(joined(starts, keys.array[here], middles, values.array[here], ends))
+def _with_records(rows: Rows, cuts: Iterator[Cut]) -> Iterator[tuple[Cut, memoryview]]:
+    """Each cut with its records."""
+    for group in _groups(cuts):
+        packed = packed_records(rows, group)
+        for cut, start, end in zip(group, packed.borders, packed.borders[1:], strict=False):
+            yield cut, packed.records[start:end]
+
+
+def _groups(cuts: Iterator[Cut]) -> Iterator[list[Cut]]:
+    """Some batches each: enough for arrays to be worth their calls, and not too much memory."""
+    group: list[Cut] = []
+    size_bytes = 0
+    for cut in cuts:
+        group.append(cut)
+        size_bytes += cut.records_bytes_max
+        if size_bytes >= _GROUP_BYTES:
+            yield group
+            group, size_bytes = [], 0
+    if group:
+        yield group
 
 
 def _header(
@@ -126,13 +127,13 @@ def _header(
         magic=MAGIC,
         crc=0,
         attributes=codec | identity.is_transactional * TRANSACTIONAL_BIT,
-        last_offset_delta=cut.rows_count - 1,
+        last_offset_delta=cut.records_count - 1,
         base_timestamp_ms=int(times_ms[0]),
         max_timestamp_ms=int(times_ms.max()),
         producer_id=identity.producer_id,
         producer_epoch=identity.producer_epoch,
         base_sequence=sequence,
-        records_count=cut.rows_count,
+        records_count=cut.records_count,
     )
 
 

@@ -12,19 +12,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.varint import read_varint
 from tidelog.spark.columns.damage import DamagedRow, DamagedSection
+from tidelog.spark.columns.jumps import JUMPS, jumps
 from tidelog.spark.columns.varints import Numbers, Octets, read_varints
 
 RECORD_BYTES_MIN = 7
 """Length, attributes, two deltas, two lengths and a count, of one byte each."""
 _RUN_RECORDS_MIN = 24
 """A run that is shorter than that was not worth the comparison."""
-_PLAIN_RECORDS = 64
-"""So many steps of the plain loop before equal records are looked for again."""
-_LANES_MIN = 96
+_PLAIN_RECORDS_MIN, _PLAIN_RECORDS_MAX = 32, 2_048
+"""So many steps of the plain loop before equal records are looked for again: ever more of them."""
+_LANES_MIN = 64
 """With fewer batches side by side the other ways are faster."""
 
 
@@ -52,10 +54,14 @@ def record_starts(data: Octets, sections: list[Section]) -> Numbers:
 
 def _walk(data: Octets, index: int, section: Section) -> list[Numbers]:
     walk = _Walk(data, section)
+    plain_records = _PLAIN_RECORDS_MIN
     try:
         while walk.remaining:
-            if not (walk.looks_equal() and walk.follow_run() >= _RUN_RECORDS_MIN):
-                walk.follow_plainly()
+            if walk.looks_equal() and walk.follow_run() >= _RUN_RECORDS_MIN:
+                plain_records = _PLAIN_RECORDS_MIN
+                continue
+            walk.follow_plainly(min(walk.remaining, plain_records))
+            plain_records = min(2 * plain_records, _PLAIN_RECORDS_MAX)
     except MalformedMessage as error:
         raise DamagedSection(index, str(error)) from None
     if walk.position != walk.size:
@@ -95,28 +101,24 @@ class _Walk:
         self.remaining -= run
         return run
 
-    def follow_plainly(self) -> None:
-        """One record after the other. A negative length is found out when the fields are read."""
-        count = min(self.remaining, _PLAIN_RECORDS)
-        starts = []
-        octets = self._octets
+    def follow_plainly(self, count: int) -> None:
+        """One record after the other."""
+        starts: list[int] = []
+        append = starts.append
+        octets, table = self._octets, JUMPS
         position = self.position
         try:
             for _ in range(count):
-                starts.append(position)
-                low = octets[position]
-                if low < 0x80:
-                    position += (low >> 1) + 1
-                    continue
-                high = octets[position + 1]
-                if high < 0x80:
-                    position += ((low + (high << 7)) >> 1) - 62  # `low` has a top bit too many
-                    continue
-                size, position = read_varint(octets, position)
-                position += max(0, size)
+                append(position)
+                jump = table[octets[position]][octets[position + 1]]
+                if jump:
+                    position += jump
+                else:
+                    size, position = read_varint(octets, position)
+                    position += max(0, size)
         except IndexError:
             raise MalformedMessage("a record goes on beyond the end of its batch") from None
-        self.found.append(np.array(starts, dtype=np.int64) + self._start)
+        self.found.append(np.fromiter(starts, dtype=np.int64, count=count) + self._start)
         self.position = position
         self.remaining -= count
 
@@ -130,31 +132,49 @@ class _Walk:
 
 def _side_by_side(data: Octets, sections: list[Section]) -> Numbers:
     """One step in all batches at once, the longest first, so that those under way are a prefix."""
-    counts = np.array([section.records_count for section in sections], dtype=np.int64)
+    table = np.array(sections, dtype=np.int64).reshape(-1, 3)
+    counts = table[:, 2]
     order = np.argsort(-counts, kind="stable")
     first_rows = (np.cumsum(counts) - counts)[order]
-    ends = np.array([section.end for section in sections], dtype=np.int64)[order]
-    positions = np.array([section.start for section in sections], dtype=np.int64)[order]
     starts = np.empty(int(counts.sum()), dtype=np.int64)
-    ended = -counts[order]
-    step = 0
-    while (under_way := int(np.searchsorted(ended, -step))) >= _LANES_MIN:
-        here = positions[:under_way]
-        starts[first_rows[:under_way] + step] = here
-        try:
-            sizes, after = read_varints(data, here)
-        except DamagedRow as error:
-            raise DamagedSection(int(order[error.index]), str(error)) from None
-        positions[:under_way] = after + np.maximum(sizes, 0)
-        step += 1
-    for lane in range(under_way):
-        index, row = int(order[lane]), int(first_rows[lane])
-        section = sections[index]
-        rest = Section(int(positions[lane]), section.end, section.records_count - step)
-        starts[row + step : row + section.records_count] = _rest(data, index, rest)
-    if (late := positions[under_way:] != ends[under_way:]).any():
-        raise DamagedSection(int(order[under_way + late.argmax()]), "records of another length")
+    positions, ends, counts = table[order].T.copy()
+    under_way = _under_way(counts)
+    found = []
+    for lanes in under_way:
+        found.append(here := positions[:lanes].copy())
+        positions[:lanes] += _distances(data, here, order)
+    if found:
+        lanes_of = np.concatenate([np.arange(lanes) for lanes in under_way])
+        steps_of = np.repeat(np.arange(len(under_way)), under_way)
+        starts[first_rows[lanes_of] + steps_of] = np.concatenate(found)
+    steps = len(under_way)
+    is_over = counts <= steps
+    if (late := is_over & (positions != ends)).any():
+        raise DamagedSection(int(order[late.argmax()]), "records of another length")
+    for lane in np.flatnonzero(~is_over):
+        rest = Section(int(positions[lane]), int(ends[lane]), int(counts[lane]) - steps)
+        row = int(first_rows[lane])
+        rows = slice(row + steps, row + int(counts[lane]))
+        starts[rows] = _rest(data, int(order[lane]), rest)
     return starts
+
+
+def _under_way(counts: Numbers) -> list[int]:
+    """How many batches have one more record, step by step, as long as those are worth it."""
+    steps = int(counts[min(_LANES_MIN, len(counts)) - 1])
+    return [int(lanes) for lanes in np.searchsorted(-counts, -np.arange(steps))]
+
+
+def _distances(data: Octets, positions: Numbers, order: NDArray[np.intp]) -> Numbers:
+    """From each of these records to the next of its batch."""
+    distances = jumps(data, positions)
+    if distances.all():
+        return distances
+    try:
+        sizes, after = read_varints(data, positions)
+    except DamagedRow as error:
+        raise DamagedSection(int(order[error.index]), str(error)) from None
+    return after - positions + np.maximum(sizes, 0)
 
 
 def _rest(data: Octets, index: int, section: Section) -> Numbers:

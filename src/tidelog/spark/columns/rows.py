@@ -7,21 +7,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tidelog.core.model.limits import INT32_MAX
 from tidelog.spark.columns.header_bytes import header_bytes
 from tidelog.spark.columns.sized_bytes import SizedBytes, sized_bytes
 from tidelog.spark.columns.varints import Numbers, varint_widths
 
 _UNITS_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
-_LEAST_BYTES = 3
-"""A length and two deltas, of one byte each."""
-_RECORD_BYTES_MAX = INT32_MAX - 2**10
-"""The length of a batch has 31 bits, and holds at least its header as well."""
+_RECORD_BYTES_MAX = 2**30
+"""Lengths have 31 bits, also those of a whole batch and of the request around it."""
 
 
 class Rows(NamedTuple):
-    """`settled_sizes` counts the bytes of a record that do not depend on its place in a batch,
-    `least_ends` where each would end at the earliest if all rows were one batch."""
+    """`settled_sizes` counts the bytes of a record that do not depend on its place in a batch."""
 
     rows_count: int
     keys: SizedBytes
@@ -29,7 +25,6 @@ class Rows(NamedTuple):
     headers: SizedBytes | None
     timestamps_ms: Numbers
     settled_sizes: Numbers
-    least_ends: Numbers
 
 
 def rows_of(columns: pa.RecordBatch, *, now_ms: int) -> Rows:
@@ -49,8 +44,7 @@ def rows_of(columns: pa.RecordBatch, *, now_ms: int) -> Rows:
     settled += 1 if headers is None else headers.sizes
     if count and settled.max() > _RECORD_BYTES_MAX:
         raise ValueError(f"row {settled.argmax()} would be a record of {settled.max()} bytes")
-    least_ends = np.cumsum(settled + _LEAST_BYTES)
-    return Rows(count, keys, values, headers, times_ms, settled, least_ends)
+    return Rows(count, keys, values, headers, times_ms, settled)
 
 
 def _written(sizes: Numbers) -> Numbers:

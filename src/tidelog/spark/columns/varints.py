@@ -51,18 +51,21 @@ def laid_out(columns: Sequence[Numbers | int]) -> tuple[Octets, Numbers]:
     A plain `int` is a byte that all rows have. There must be a column that is not plain.
     """
     rows = next(len(column) for column in columns if not isinstance(column, int))
-    blocks: list[tuple[Octets, NDArray[np.bool_] | None]] = [
-        _plain_block(column, rows) if isinstance(column, int) else _varint_block(column)
-        for column in columns
-    ]
-    whole = np.concatenate([block for block, _ in blocks], axis=1)
-    if all(used is None for _, used in blocks):
-        return whole.reshape(-1), np.full(rows, whole.shape[1], dtype=np.int64)
-    used = np.concatenate(
-        [np.ones(block.shape, dtype=np.bool_) if used is None else used for block, used in blocks],
-        axis=1,
-    )
-    return whole[used], used.sum(axis=1, dtype=np.int64)
+    codes = [None if isinstance(column, int) else _zigzag(column) for column in columns]
+    widths = [1 if each is None else _width(int(each.max(initial=0))) for each in codes]
+    block = np.empty((rows, sum(widths)), dtype=np.uint8)
+    used = np.ones(block.shape, dtype=np.bool_)
+    sizes = np.full(rows, block.shape[1], dtype=np.int64)
+    at = 0
+    for column, code, width in zip(columns, codes, widths, strict=True):
+        if code is None:
+            block[:, at] = column
+        else:
+            sizes -= _fill(block[:, at : at + width], used[:, at : at + width], code)
+        at += width
+    if sizes.min(initial=block.shape[1]) == block.shape[1]:
+        return block.reshape(-1), sizes
+    return block[used], sizes
 
 
 def _read(
@@ -112,24 +115,22 @@ def _zigzag(numbers: Numbers) -> NDArray[np.uint64]:
     return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
 
 
-def _plain_block(octet: int, rows: int) -> tuple[Octets, None]:
-    return np.full((rows, 1), octet, dtype=np.uint8), None
+def _width(code: int) -> int:
+    return max(1, -(-code.bit_length() // 7))
 
 
-def _varint_block(numbers: Numbers) -> tuple[Octets, NDArray[np.bool_] | None]:
-    """As many byte columns as the widest number needs, and which of them each row uses."""
-    codes = _zigzag(numbers)
-    width = max(1, -(-int(codes.max(initial=0)).bit_length() // 7))
-    block = np.empty((len(codes), width), dtype=np.uint8)
-    if width == 1:
-        block[:, 0] = codes
-        return block, None
-    used = np.empty(block.shape, dtype=np.bool_)
-    used[:, 0] = True
-    for index in range(width):
-        rest = codes >> np.uint64(7 * index)
-        block[:, index] = rest & np.uint64(0x7F)
-        if index + 1 < width:
-            used[:, index + 1] = goes_on = rest >= np.uint64(0x80)
-            block[:, index] |= goes_on.view(np.uint8) << 7
-    return block, None if used.all() else used
+def _fill(
+    block: Octets, used: NDArray[np.bool_], codes: NDArray[np.uint64]
+) -> NDArray[np.int64] | int:
+    """A column of bytes for each seven bits; how many of them each row leaves unused."""
+    last = block.shape[1] - 1
+    unused: NDArray[np.int64] | int = 0
+    for index in range(last):
+        block[:, index] = codes & np.uint64(0x7F) | np.uint64(0x80)
+        codes = codes >> np.uint64(7)
+        if (ends := codes == 0).any():
+            block[ends, index] &= 0x7F
+            used[:, index + 1] = ~ends
+            unused = unused + ends
+    block[:, last] = codes
+    return unused

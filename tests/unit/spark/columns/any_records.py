@@ -13,6 +13,8 @@ from tidelog.core.wire.records import NewRecord, Record, iterate
 from tidelog.spark.columns.decode import Aborted, Decoded, Decoder
 
 FOREVER = 2**63 - 1
+EXAMPLES = 40
+"""Of properties whose examples are many records each."""
 
 some_bytes = (
     st.none()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.spark.columns.any_records import (
+    EXAMPLES,
     FOREVER,
     equal_records,
     plainly,
@@ -52,6 +53,7 @@ def offsets(view: bytes | bytearray, **how: int) -> list[int]:
     return [record.offset for record in see(view, **how).records]  # type: ignore[arg-type]
 
 
+@settings(max_examples=EXAMPLES)
 @given(some_batches)
 def test_columns_hold_what_the_plain_reader_reads(
     drawn: list[tuple[list[NewRecord], Compression, int]],
@@ -63,6 +65,7 @@ def test_columns_hold_what_the_plain_reader_reads(
     assert seen.next_offset == seen.records[-1].offset + 1
 
 
+@settings(max_examples=EXAMPLES)
 @given(some_batches, st.data())
 def test_a_cut_batch_is_left_for_the_next_answer(
     drawn: list[tuple[list[NewRecord], Compression, int]], data: st.DataObject
@@ -81,6 +84,7 @@ def test_a_cut_batch_is_left_for_the_next_answer(
     assert (first.pieces == []) == (complete == [])
 
 
+@settings(max_examples=EXAMPLES)
 @given(some_batches, st.data())
 def test_a_range_is_cut_at_both_ends(
     drawn: list[tuple[list[NewRecord], Compression, int]], data: st.DataObject
@@ -96,6 +100,7 @@ def test_a_range_is_cut_at_both_ends(
     assert seen.next_offset == max(start, min(end, log_end_offset))
 
 
+@settings(max_examples=EXAMPLES)
 @given(equal_records(), st.sampled_from(CODECS))
 def test_headers_that_nobody_asked_for_are_no_column(
     records: list[NewRecord], codec: Compression

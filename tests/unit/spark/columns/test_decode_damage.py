@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.spark.columns.any_records import (
+    EXAMPLES,
     mixed_records,
     plainly,
     record_lists,
@@ -134,6 +135,7 @@ def test_headers_that_nobody_asked_for_are_not_looked_at() -> None:
     assert [record.value for record in see(batch, with_headers=False).records] == [b"v"]
 
 
+@settings(max_examples=EXAMPLES)
 @given(record_lists, st.sampled_from(list(Compression)), st.data())
 def test_a_flipped_bit_under_the_checksum_is_noticed(
     records: list[NewRecord], codec: Compression, data: st.DataObject
@@ -166,6 +168,7 @@ def test_damage_under_a_valid_checksum_is_seen_as_the_plain_reader_sees_it(
         assert see(batch).records == [_repaired(record) for record in expected]
 
 
+@settings(max_examples=EXAMPLES)
 @given(record_lists, st.sampled_from(list(Compression)), st.data())
 def test_no_damage_raises_anything_else(
     records: list[NewRecord], codec: Compression, data: st.DataObject

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.spark.columns.any_records import see
+from tests.unit.spark.columns.any_records import EXAMPLES, see
 from tidelog.core.wire.control_records import LeaderChange, end_txn_marker, leader_change
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.spark.columns.decode import Aborted, Decoder
@@ -179,6 +179,7 @@ step = st.one_of(
 )
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.lists(step, min_size=1, max_size=30), st.data())
 def test_any_history_read_in_any_answers_gives_what_was_committed(
     steps: list[tuple[str, int, int]], data: st.DataObject
