@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from bench.brokers import KAFKA, TIDELOG
+from bench.columns import Columns
 from bench.failover import Failover
 from bench.idle import Idle
 from bench.partitions import Partitions
@@ -28,12 +29,15 @@ OF_THREE: dict[str, ClusterBench] = {
     bench.name: bench
     for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses())
 }
+OF_NONE = {bench.name: bench for bench in (Columns(),)}
 
 
 def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in OF_THREE:
         return OF_THREE[given[0]].main(given[1:])
+    if given and given[0] in OF_NONE:
+        return OF_NONE[given[0]].main(given[1:])
     return measure_one_broker(given)
 
 
@@ -65,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
         f"had, of Apache Kafka {KAFKA_VERSION} in the same run, on loopback.",
         epilog="three brokers have benchmarks of their own, each with --help:\n"
         + "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in OF_THREE.items())
+        + "\nwithout any broker:\n"
+        + "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in OF_NONE.items())
         + "\nWhat each line means: docs/benchmarks.md. A full run takes about a quarter of an "
         "hour;\nnothing else should be running.",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -42,3 +42,14 @@ def test_bad_arguments_are_refused(
 
     assert ended.value.code == 2
     assert "usage: ./dev bench" in capsys.readouterr().err
+
+
+def test_a_benchmark_without_brokers_is_named_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "./dev bench columns" in capsys.readouterr().out
+
+    assert main(["columns", "--rows", "2000", "--repetitions", "1", "--only", "100 B"]) == 0
+    told = capsys.readouterr().out
+    assert "decode 100 B, zstd" in told
+    assert "1 KiB" not in told

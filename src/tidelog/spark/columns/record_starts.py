@@ -74,9 +74,10 @@ class _Walk:
 
     def __init__(self, data: Octets, section: Section) -> None:
         self._data = data[section.start : section.end]
-        self._octets = self._data.tobytes()  # indexing these is twice as fast as a memoryview
+        self._view = self._data.data
+        self._octets: bytes | None = None
         self._start = section.start
-        self.size = len(self._octets)
+        self.size = len(self._data)
         self.position = 0
         self.remaining = section.records_count
         self.found: list[Numbers] = []
@@ -85,7 +86,7 @@ class _Walk:
         """Whether the next two records say the same length as this one."""
         prefix, stride = self._prefix_and_stride()
         second, third = self.position + stride, self.position + 2 * stride
-        return self._octets.startswith(prefix, second) and self._octets.startswith(prefix, third)
+        return all(self._view[at : at + len(prefix)] == prefix for at in (second, third))
 
     def follow_run(self) -> int:
         """As many records as say the same length as this one: how many those were."""
@@ -105,6 +106,8 @@ class _Walk:
         """One record after the other."""
         starts: list[int] = []
         append = starts.append
+        if self._octets is None:
+            self._octets = self._data.tobytes()  # indexed twice as fast as a memoryview
         octets, table = self._octets, JUMPS
         position = self.position
         try:
@@ -124,10 +127,10 @@ class _Walk:
 
     def _prefix_and_stride(self) -> tuple[bytes, int]:
         """The length as it is written, and how far the next record is."""
-        size, after = read_varint(self._octets, self.position)
+        size, after = read_varint(self._view, self.position)
         if size < 0:
             raise MalformedMessage(f"a record of {size} bytes")
-        return self._octets[self.position : after], after - self.position + size
+        return bytes(self._view[self.position : after]), after - self.position + size
 
 
 def _side_by_side(data: Octets, sections: list[Section]) -> Numbers:
