@@ -10,6 +10,7 @@ import typer
 
 from tidelog import __version__
 from tidelog.cli import (
+    audit,
     consume,
     down,
     elect,
@@ -41,6 +42,7 @@ app.command()(consume.consume)
 app.command()(elect.elect)
 app.add_typer(quorum.app)
 app.add_typer(lab.app)
+app.command()(audit.audit)
 app.add_typer(pipeline.app)
 
 

@@ -2,7 +2,8 @@
 
 The first line names the run, then there is one line for each outcome in the order in which it was
 told, and at the end a line with the counts. A journal without that last line was cut: what the
-topic holds beyond it may be the run's own.
+topic holds beyond it may be the run's own. A run with transactions names them in its lines, and
+has a line for the end of each.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
 
 FORMAT = "tidelog-acks"
 VERSION = 1
+TRANSACTION_OUTCOMES = ("committed", "aborted", "unknown")
 
 
 class Told:
@@ -60,23 +62,50 @@ class AcksJournal:
         self._file = file
 
     def begin(
-        self, *, run: str, topic: str, topic_id: str | None, acks: str, is_idempotent: bool
+        self,
+        *,
+        run: str,
+        topic: str,
+        topic_id: str | None,
+        acks: str,
+        is_idempotent: bool,
+        transactional_id: str | None = None,
     ) -> None:
-        self._write(
-            {
-                "journal": FORMAT,
-                "version": VERSION,
-                "run": run,
-                "topic": topic,
-                "topic_id": topic_id,
-                "acks": acks,
-                "idempotence": is_idempotent,
-                "began_ms": time.time_ns() // 1_000_000,
-            }
-        )
+        """`began_us` is the clock of the entries at `began_ms`, so that each has a date."""
+        line: dict[str, Any] = {
+            "journal": FORMAT,
+            "version": VERSION,
+            "run": run,
+            "topic": topic,
+            "topic_id": topic_id,
+            "acks": acks,
+            "idempotence": is_idempotent,
+            "began_ms": time.time_ns() // 1_000_000,
+            "began_us": time.monotonic_ns() // 1_000,
+        }
+        if transactional_id is not None:
+            line["transactional_id"] = transactional_id
+        self._write(line)
 
-    def told(self, number: int, ticket: Ticket, *, sent_us: int, told_us: int) -> None:
-        self._write(entry(number, ticket, sent_us=sent_us, told_us=told_us))
+    def told(
+        self,
+        number: int,
+        ticket: Ticket,
+        *,
+        sent_us: int,
+        told_us: int,
+        transaction: str | None = None,
+    ) -> None:
+        """`transaction` is any name that the run gives only to this one."""
+        line = entry(number, ticket, sent_us=sent_us, told_us=told_us)
+        if transaction is not None:
+            line["transaction"] = transaction
+        self._write(line)
+
+    def transaction_ended(self, transaction: str, outcome: str, *, told_us: int) -> None:
+        """Committed, aborted or unknown; without this line nobody knows."""
+        assert outcome in TRANSACTION_OUTCOMES, outcome
+        self._write({"transaction": transaction, "outcome": outcome, "told_us": told_us})
 
     def end(self, told: Told) -> None:
         self._write({"end": told.as_json(), "ended_ms": time.time_ns() // 1_000_000})

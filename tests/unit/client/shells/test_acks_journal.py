@@ -66,3 +66,23 @@ def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
 
 def test_bytes_that_are_no_text_say_so() -> None:
     assert [text_of(each) for each in (None, b"x", b"\xff")] == [None, "x", {"base64": "/w=="}]
+
+
+def test_a_run_with_transactions_says_how_each_ended() -> None:
+    file = io.StringIO()
+    journal = AcksJournal(file)
+    journal.begin(
+        run="r",
+        topic="orders",
+        topic_id=None,
+        acks="all",
+        is_idempotent=True,
+        transactional_id="shop-1",
+    )
+    journal.told(0, told_ticket(Ok(4)), sent_us=0, told_us=1, transaction="1")
+    journal.transaction_ended("1", "aborted", told_us=2)
+
+    first, told, ended = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert first["transactional_id"] == "shop-1" and first["began_us"] > 0
+    assert (told["number"], told["transaction"]) == (0, "1")
+    assert ended == {"transaction": "1", "outcome": "aborted", "told_us": 2}

@@ -1,0 +1,154 @@
+"""An audit's report for people: what became of the records, and what is wrong with which."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from tidelog.spark.audit.report import Report
+
+PIPE_COLUMNS = 160
+"""As wide as a line may be where nobody says how wide the terminal is."""
+NOBODY = "not told"
+MEANINGS = {
+    "kept": "told ok, and there",
+    "lost": "told ok, and not there",
+    "misplaced": "told ok, and not where it was said to be",
+    "duplicated": "there more often than it was sent",
+    "ghost": "told refused, and there",
+    "aborted but read": "of an aborted transaction, but readers get it",
+    "hidden": "committed, but readers are told to skip it",
+    "reordered": "behind one that was sent later",
+    "diverged": "replicas differ in what is committed",
+    "corrupt": "a replica cannot read what is committed",
+    "published twice": "a sink made several records of it",
+    "unpublished": "a sink passed it by",
+    "published from nothing": "a sink made something of a record that is not there",
+    "expired": "told ok; the head of the log was deleted",
+    "compacted": "told ok; a later record has its key",
+    "uncommitted": "told ok by the leader alone; not committed yet",
+    "untraceable": "told ok without an offset; the head of the log was deleted",
+    "unknown, kept": "outcome unknown: it is there",
+    "unknown, absent": "outcome unknown: it is not there",
+    "refused": "told refused, and not there",
+    "aborted": "its transaction was aborted",
+    "open": "its transaction is not decided",
+    "identical": "equal to a told record; perhaps of another writer",
+    "unexpected": "no journal knows of it",
+}
+ORDER = tuple(MEANINGS)
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Summary, classes, findings, notes, verdict: in this order, the verdict last."""
+    if console is None:
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console = Console(highlight=False, width=PIPE_COLUMNS)
+    console.print(_heading(report))
+    console.print(_classes(report))
+    if report.published is not None:
+        console.print(_published(report))
+    if report.first:
+        console.print(_findings(report))
+    for note in report.notes:
+        console.print(Text(f"note: {note}", style="dim"))
+    console.print(_verdict(report))
+
+
+def _heading(report: Report) -> str:
+    facts = report.facts
+    runs = _count(len(report.runs), "run")
+    return (
+        f"{facts.topic}: {report.told:,} records were told in {runs}; the topic holds "
+        f"{report.held:,} in {_count(len(facts.partitions), 'partition')}"
+    )
+
+
+def _classes(report: Report) -> Table:
+    """What was told by acks, in columns of their own."""
+    kinds = sorted({acks for _, acks in report.counts if acks is not None})
+    table = Table(box=None, pad_edge=False)
+    table.add_column("class")
+    for acks in kinds:
+        table.add_column(f"acks={acks}", justify="right")
+    table.add_column(NOBODY, justify="right")
+    table.add_column("")
+    by_class: dict[str, dict[str | None, int]] = {}
+    for (verdict, told_with), count in report.counts.items():
+        by_class.setdefault(verdict, {})[told_with] = count
+    for name in [*ORDER, *sorted(by_class.keys() - set(ORDER))]:
+        counted = by_class.get(name)
+        if counted is None and name not in ("kept", "lost"):
+            continue
+        cells = [_cell((counted or {}).get(acks)) for acks in [*kinds, None]]
+        is_wrong = bool(counted) and name in report.findings
+        table.add_row(name, *cells, MEANINGS.get(name, ""), style="red" if is_wrong else None)
+    return table
+
+
+def _published(report: Report) -> str:
+    told = report.published
+    assert told is not None
+    text = f"published: {told.records:,} records of {told.sources:,} source records"
+    if told.waiting:
+        text += f"; {told.waiting:,} wait behind the newest published one"
+    if told.filtered:
+        text += f"; {told.filtered:,} were passed by, which is allowed"
+    return text
+
+
+def _findings(report: Report) -> Table:
+    total = sum(report.findings.values())
+    shown = len(report.first)
+    title = _count(total, "finding") + (f", the first {shown}" if shown < total else "")
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in ("finding", "place", "epoch", "replicas", "record", "told", "evidence"):
+        table.add_column(name, overflow="fold")
+    for each in report.first:
+        table.add_row(*_finding(report, each))
+    return table
+
+
+def _finding(report: Report, each: dict[str, Any]) -> list[str]:
+    offset = "" if each["offset"] is None else f" @ {each['offset']}"
+    record = "-"
+    if each["run"] is not None:
+        record = f"{each['run']} number {each['number']} (line {each['line']})"
+    told = "-"
+    if each["told"] is not None:
+        told = each["told"] + (f" at {each['told_at']}" if each["told_at"] else "")
+    replicas = each["replicas"]
+    return [
+        each["finding"],
+        f"{report.facts.topic}-{each['partition']}{offset}",
+        _cell(each["leader_epoch"]),
+        "-" if replicas is None else ",".join(map(str, replicas)) or "none",
+        record + (f" key {_key(each['key'])}" if each["key"] is not None else ""),
+        told,
+        each["evidence"],
+    ]
+
+
+def _key(key: bytes) -> str:
+    return json.dumps(bytes(key).decode(errors="replace"), ensure_ascii=False)
+
+
+def _verdict(report: Report) -> Text:
+    if report.is_clean:
+        return Text("no finding: nothing that was acknowledged is lost", style="bold green")
+    words = ", ".join(f"{count:,} {name}" for name, count in sorted(report.findings.items()))
+    return Text(f"findings: {words}", style="bold red")
+
+
+def _cell(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")

@@ -1,0 +1,94 @@
+"""Diverged: two replicas hold different records at an offset that both knew to be committed."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from tidelog.spark.audit.findings import bare_finding, sentence
+
+NAME = "diverged"
+_SAME = ("partition", "base_offset", "end_offset", "leader_epoch", "crc")
+_PLACE = ("node", "partition", "offset")
+
+
+def odd_batches(batches: DataFrame, floors: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Batches that one of two replicas has otherwise, or not at all: only those are unpacked.
+
+    Copies are equal byte by byte, so header and checksum tell. The first are of other replicas,
+    the second of the leading one, labelled with the `node` that should have them. `floors` has for
+    each replica `leading_node`, its start, end and `committed_offset`, and the leader's start.
+    What cannot be read is the affair of corrupt.py.
+    """
+    known = f.broadcast(floors.where("node != leading_node"))
+    by_leader = batches.withColumnRenamed("node", "leading_node")
+    theirs = batches.join(known, ["node", "partition"])
+    ours = by_leader.join(known, ["leading_node", "partition"])
+    theirs_too = theirs.select("node", *_SAME)
+    ours_too = ours.select("node", *_SAME)
+    unreadable = ["node", "partition", "base_offset"]
+    bad = theirs.unionByName(ours).where("trouble is not null").select(*unreadable)
+    odd_theirs = theirs.where(
+        "trouble is null and base_offset < committed_offset and end_offset > leading_start_offset"
+    ).join(ours_too, ["node", *_SAME], "left_anti")
+    odd_ours = ours.where(
+        "trouble is null and base_offset < committed_offset and end_offset > log_start_offset "
+        "and base_offset < log_end_offset"
+    ).join(theirs_too, ["node", *_SAME], "left_anti")
+    return (
+        odd_theirs.join(bad, unreadable, "left_anti"),
+        odd_ours.join(bad, unreadable, "left_anti"),
+    )
+
+
+def diverged(
+    theirs: DataFrame, leading: DataFrame, floors: DataFrame, *, is_compacted: bool
+) -> DataFrame:
+    """The records of odd batches, compared one by one.
+
+    Replicas are compacted each in its own time: there a record that only one of them has is fine.
+    """
+    there = leading.select(
+        *_PLACE,
+        f.col("leader_epoch").alias("leading_epoch"),
+        f.col("key").alias("leading_key"),
+        f.col("digest").alias("leading_digest"),
+    )
+    both = (
+        theirs.select(*_PLACE, "leader_epoch", "key", "digest")
+        .join(there, list(_PLACE), "full_outer")
+        .join(f.broadcast(floors), ["node", "partition"])
+        .where("offset >= log_start_offset and offset >= leading_start_offset")
+        .where("offset < log_end_offset and offset < committed_offset")
+    )
+    is_absent = f.col("leader_epoch").isNull()
+    is_extra = f.col("leading_epoch").isNull()
+    differs = (
+        (f.col("leader_epoch") != f.col("leading_epoch"))
+        | ~f.col("key").eqNullSafe(f.col("leading_key"))
+        | ~f.col("digest").eqNullSafe(f.col("leading_digest"))
+    )
+    has_gap = f.lit(not is_compacted) & (is_absent | is_extra)
+    says = (
+        f.when(is_absent, " has nothing here, unlike replica ")
+        .when(is_extra, " has a record here, unlike replica ")
+        .otherwise(" has another record here than replica ")
+    )
+    text = sentence(
+        *("replica ", f.col("node"), says, f.col("leading_node")),
+        *("; both have all that is committed below ", f.col("committed_offset")),
+    )
+    wrong = both.where(has_gap | (~is_absent & ~is_extra & differs)).withColumn("says", text)
+    return bare_finding(
+        wrong.select(
+            *("partition", "offset", "says"),
+            f.array("node", "leading_node").alias("replicas"),
+            f.coalesce("leader_epoch", "leading_epoch").alias("leader_epoch"),
+            f.when(is_absent, f.col("leading_key")).otherwise(f.col("key")).alias("key"),
+            f.lower(
+                f.hex(f.when(is_absent, f.col("leading_digest")).otherwise(f.col("digest")))
+            ).alias("value_sha256"),
+        ),
+        NAME,
+        f.col("says"),
+    )

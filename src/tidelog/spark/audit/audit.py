@@ -1,0 +1,256 @@
+"""The audit: journals, topic and what a sink published go in, a report comes out.
+
+Everything here is order: who is read, what is compared with what. The judgements are in pairing.py,
+verdict.py and anomalies/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from tidelog.spark.audit.anomalies.corrupt import corrupt
+from tidelog.spark.audit.anomalies.diverged import diverged, odd_batches
+from tidelog.spark.audit.broker_facts import BrokerFacts, ask_brokers
+from tidelog.spark.audit.broker_frames import held_frame
+from tidelog.spark.audit.facts import TopicFacts
+from tidelog.spark.audit.findings import COLUMNS
+from tidelog.spark.audit.journal_index import Run, index_journals
+from tidelog.spark.audit.pairs import Pairs, fence_frame, pair
+from tidelog.spark.audit.publishing import judge_published
+from tidelog.spark.audit.refused import AuditRefused, told_by_a_task
+from tidelog.spark.audit.replica_facts import facts_from_disks, floor_frame, one_topic_id
+from tidelog.spark.audit.replicas import find_replicas
+from tidelog.spark.audit.report import Published, Report
+from tidelog.spark.audit.segment_frames import (
+    batch_frame,
+    leading,
+    logs,
+    record_frame,
+    record_frame_of_batches,
+    stretches,
+)
+from tidelog.spark.audit.tasks import own_session, size_for
+from tidelog.spark.audit.told import run_frame, told_frame
+from tidelog.spark.audit.verdict import Rules, classified, counts, findings
+from tidelog.spark.audit.whereabouts import with_replicas
+from tidelog.spark.audit.wish import Wish
+
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Topic:
+    """What is known of the topic, and its records."""
+
+    facts: TopicFacts
+    held: DataFrame
+    told: BrokerFacts | None
+    batches: DataFrame | None = None
+    floors: DataFrame | None = None
+
+
+def audit(spark: SparkSession, wish: Wish, say: Say = lambda text: None) -> Report:
+    """AuditRefused if the input is not what it should be; whatever is found is in the report."""
+    try:
+        return _Audit(own_session(spark), wish, say).make()
+    except PythonException as error:
+        refused = told_by_a_task(str(error))
+        if refused is None:
+            raise
+        raise refused from None
+
+
+def runs_of(wish: Wish) -> tuple[str, list[Run], list[str]]:
+    """The topic, the runs that are about it, and what to say of the others."""
+    runs = index_journals(list(wish.journals))
+    topics = sorted({run.topic for run in runs})
+    topic = wish.topic
+    if topic is None:
+        if len(topics) != 1:
+            raise AuditRefused(
+                f"the journals are about {', '.join(topics)}: say which with --topic"
+            )
+        topic = topics[0]
+    chosen = [run for run in runs if run.topic == topic]
+    if not chosen:
+        raise AuditRefused(f"the journals are about {', '.join(topics)}, not about {topic}")
+    notes = [
+        f"{run.path}: run {run.name} may have written more than the journal says: {run.cut}"
+        for run in chosen
+        if run.is_cut
+    ]
+    if len(chosen) < len(runs):
+        notes.append(f"{len(runs) - len(chosen)} runs of the journals are about other topics")
+    return topic, chosen, notes
+
+
+class _Audit:
+    def __init__(self, spark: SparkSession, wish: Wish, say: Say) -> None:
+        self._spark = spark
+        self._wish = wish
+        self._say = say
+        self._kept: list[DataFrame] = []
+
+    def make(self) -> Report:
+        topic_name, runs, notes = runs_of(self._wish)
+        entries = sum(run.entries for run in runs)
+        self._say(f"{entries:,} outcomes in {len(runs)} runs about {topic_name}")
+        try:
+            topic = self._topic(topic_name)
+            _check_topic_id(runs, topic.facts)
+            size_for(self._spark, max(entries, topic.facts.records_max))
+            pairs = pair(
+                told_frame(self._spark, runs), topic.held, run_frame(self._spark, runs), topic.facts
+            )
+            self._kept += pairs.kept
+            self._say(f"{pairs.held:,} records in the topic; judging")
+            return self._report(topic, runs, pairs, notes)
+        finally:
+            for frame in self._kept:
+                frame.unpersist()
+
+    # Where the topic is.
+
+    def _topic(self, name: str) -> _Topic:
+        told = None
+        if self._wish.settings is not None:
+            self._say(f"asking brokers about {name}")
+            told = ask_brokers(self._wish.settings, name, timeout_s=self._wish.timeout_s)
+        if not self._wish.segments:
+            assert told is not None and self._wish.settings is not None
+            held = held_frame(self._spark, self._wish.settings, told)
+            return _Topic(facts=told.topic, held=held, told=told)
+        return self._topic_on_disks(name, told)
+
+    def _topic_on_disks(self, name: str, told: BrokerFacts | None) -> _Topic:
+        replicas = find_replicas(self._wish.segments, name)
+        if not replicas:
+            raise AuditRefused(f"--segments: no replica of topic {name!r} is in these directories")
+        self._say(f"walking the segments of {len(replicas)} replicas")
+        topic_id = one_topic_id(replicas)
+        if told is not None and topic_id not in (None, told.topic.topic_id):
+            raise AuditRefused(
+                f"the segments are of topic id {topic_id}, the brokers' {name} is "
+                f"{told.topic.topic_id}: it was deleted and made anew"
+            )
+        batches = self._keep(batch_frame(self._spark, replicas))
+        found = logs(batches, replicas)
+        leaders = leading(found)
+        floors = floor_frame(self._spark, found, leaders, told)
+        if told is not None:
+            assert self._wish.settings is not None
+            facts, held = told.topic, held_frame(self._spark, self._wish.settings, told)
+        else:
+            facts = facts_from_disks(name, found, leaders, is_compacted=self._wish.is_compacted)
+            held = record_frame(self._spark, stretches(batches, leaders)).where(_in_fences(facts))
+        return _Topic(facts=facts, held=held, told=told, batches=batches, floors=floors)
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        kept = frame.persist(StorageLevel.DISK_ONLY)
+        self._kept.append(kept)
+        return kept
+
+    # What became of it.
+
+    def _report(self, topic: _Topic, runs: list[Run], pairs: Pairs, notes: list[str]) -> Report:
+        rules = Rules(
+            is_strict=self._wish.is_strict,
+            is_any_cut=any(run.is_cut for run in runs),
+            uses_timestamps=pairs.uses_timestamps,
+        )
+        judged = classified(pairs.rows, rules)
+        counted = counts(judged)
+        wrong = [findings(judged, rules), *self._about_replicas(topic)]
+        published: Published | None = None
+        if self._wish.has_published:
+            self._say("reading what was published")
+            found, published, more = judge_published(
+                self._spark, self._wish, topic.facts, pairs, fence_frame(self._spark, topic.facts)
+            )
+            wrong += found
+            notes = [*notes, *more]
+        together = self._keep(reduce(DataFrame.unionByName, wrong))
+        by_name = {
+            row["finding"]: int(row["count"])
+            for row in together.groupBy("finding").count().orderBy("finding").collect()
+        }
+        if by_name and topic.batches is not None:
+            together = self._keep(with_replicas(together, topic.batches))
+        if self._wish.out is not None:
+            together.write.mode("overwrite").parquet(str(self._wish.out))
+        return Report(
+            facts=topic.facts,
+            runs=tuple(runs),
+            told=pairs.told,
+            held=pairs.held,
+            counts=counted,
+            findings=by_name,
+            first=tuple(self._first(together) if by_name else ()),
+            published=published,
+            notes=(*notes, *topic.facts.notes, *_notes(rules, counted)),
+        )
+
+    def _about_replicas(self, topic: _Topic) -> list[DataFrame]:
+        if topic.batches is None or topic.floors is None:
+            return []
+        theirs, ours = odd_batches(topic.batches, topic.floors)
+        return [
+            corrupt(topic.batches, topic.floors),
+            diverged(
+                record_frame_of_batches(theirs),
+                record_frame_of_batches(ours),
+                topic.floors,
+                is_compacted=topic.facts.is_compacted or self._wish.is_compacted,
+            ),
+        ]
+
+    def _first(self, together: DataFrame) -> list[dict[str, Any]]:
+        rows = (
+            together.orderBy("finding", "partition", "offset", "number")
+            .limit(self._wish.shown_max)
+            .withColumn("told_at", f.date_format("told_at", _TIME))
+            .select(*COLUMNS)
+            .collect()
+        )
+        return [row.asDict() for row in rows]
+
+
+def _in_fences(facts: TopicFacts) -> Any:
+    """Only what is part of the log: a segment may begin before the log's start."""
+    inside = f.lit(False)
+    for each in facts.partitions.values():
+        inside = inside | (
+            (f.col("partition") == each.partition) & (f.col("offset") >= each.log_start_offset)
+        )
+    return inside
+
+
+def _check_topic_id(runs: Sequence[Run], facts: TopicFacts) -> None:
+    for run in runs:
+        if run.topic_id is not None and facts.topic_id not in (None, run.topic_id):
+            raise AuditRefused(
+                f"{run.path}:{run.line}: run {run.name} wrote to topic id {run.topic_id}, but "
+                f"{facts.topic} now has id {facts.topic_id}: it was deleted and made anew"
+            )
+
+
+def _notes(rules: Rules, counted: dict[tuple[str, str | None], int]) -> list[str]:
+    notes = []
+    if rules.is_strict and rules.is_any_cut:
+        notes.append("--strict condemns no unexpected record, since a journal is cut")
+    if any(verdict == "identical" for verdict, _ in counted):
+        notes.append(
+            "brokers set the timestamps here, so equal records of other writers cannot be told "
+            "from duplicates; --strict condemns them, if every writer's journal is given"
+        )
+    return notes

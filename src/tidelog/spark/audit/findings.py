@@ -1,0 +1,72 @@
+"""A finding: one record about which something is wrong, with all the evidence, as a row.
+
+Every anomaly says which pairs it condemns (`condition`) and in which words (`evidence`); what the
+row holds besides is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+SPARK_FINDINGS = (
+    "finding string, partition int, offset bigint, leader_epoch int, replicas array<int>, "
+    "key binary, value_sha256 string, told string, told_offset bigint, acks string, "
+    "idempotence boolean, error string, run string, journal string, line bigint, number bigint, "
+    "sent_us bigint, told_us bigint, told_at timestamp, evidence string"
+)
+"""`offset` is where the record stands, or where it was said to be; `told_at` is the wall clock of
+`told_us`, where the journal allows to know it. What does not apply is null."""
+COLUMNS = tuple(each.split(" ")[0] for each in SPARK_FINDINGS.split(", "))
+
+
+def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
+    """These pairs as findings of that name."""
+    told_at = f.timestamp_millis(
+        f.col("began_ms") + ((f.col("told_us") - f.col("began_us")) / 1_000).cast("bigint")
+    )
+    return pairs.select(
+        (f.lit(name) if isinstance(name, str) else name).alias("finding"),
+        "partition",
+        f.coalesce("offset", "told_offset").alias("offset"),
+        "leader_epoch",
+        f.lit(None).cast("array<int>").alias("replicas"),
+        "key",
+        f.lower(f.hex("digest")).alias("value_sha256"),
+        f.col("outcome").alias("told"),
+        "told_offset",
+        "acks",
+        f.col("is_idempotent").alias("idempotence"),
+        "error",
+        f.col("name").alias("run"),
+        "journal",
+        "line",
+        "number",
+        "sent_us",
+        "told_us",
+        told_at.alias("told_at"),
+        evidence.alias("evidence"),
+    )
+
+
+def sentence(*parts: str | Column) -> Column:
+    """Text and columns as one text; a null shows as `?`."""
+    return f.concat(
+        *(
+            f.lit(part) if isinstance(part, str) else f.coalesce(part.cast("string"), f.lit("?"))
+            for part in parts
+        )
+    )
+
+
+def bare_finding(frame: DataFrame, name: str, evidence: Column) -> DataFrame:
+    """A finding about a record that no journal is asked about: partition, offset, leader epoch and
+    replicas come from the frame, if it has them."""
+    given = {"finding": f.lit(name), "evidence": evidence}
+    kinds = dict(each.split(" ") for each in SPARK_FINDINGS.split(", "))
+    for column in ("partition", "offset", "leader_epoch", "replicas", "key", "value_sha256"):
+        if column in frame.columns:
+            given[column] = f.col(column)
+    return frame.select(
+        *(given.get(column, f.lit(None)).cast(kinds[column]).alias(column) for column in COLUMNS)
+    )

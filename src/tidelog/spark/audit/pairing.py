@@ -1,0 +1,214 @@
+"""Pairs what producers were told with what the topic holds: by offset, then by content.
+
+An answer names an offset, so most records are found there at once: same key, same value. What is
+left over is paired by content: partition, key, value and the producer's timestamp. Of equal records
+each one that was told gets one of the log, in order, so that none is found twice, and none is
+missed because an equal one is there. What the log has more is a copy.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+from tidelog.spark.audit.transactions import ABORTED
+
+BY_OFFSET, BY_CONTENT = "offset", "content"
+_TOLD = (
+    *("run", "line", "number", "outcome", "is_committed", "told_offset"),
+    *("error", "reason", "sent_us", "told_us"),
+)
+_HELD = ("offset", "leader_epoch", "state", "is_visible")
+_CONTENT = ("partition", "key", "digest", "timestamp_ms")
+PAIR = (*_TOLD, *_CONTENT, *_HELD, "standing_epoch", "matched_by", "is_copy")
+"""A pair has what was told (all null: nobody was told of it), what is held (all null: nothing is),
+or both. `standing_epoch` is the leader epoch of another record that stands where this one was said
+to be. A copy is a record of the log that repeats one which was told, and names that one."""
+_PRIORITY = ("ok", "unknown", "aborted", "refused")
+"""Who gets a record first that several may claim: accusations come last."""
+_SMALL_ROWS = 100_000
+
+
+def by_offset(told: DataFrame, held: DataFrame) -> DataFrame:
+    """Each told record with what stands at its offset, and `is_match`: whether that is it.
+
+    A record that stands alone, or that was told without an offset, has a row of its own.
+    """
+    ours = told.select(
+        *(name for name in _TOLD if name != "told_offset"),
+        f.col("offset").alias("told_offset"),
+        f.col("partition").alias("told_partition"),
+        f.col("key").alias("told_key"),
+        f.col("digest").alias("told_digest"),
+        f.col("timestamp_ms").alias("told_timestamp_ms"),
+        # Where no offset was told nothing shall match, and the rows shall not meet in one task.
+        f.coalesce("partition", f.lit(-1)).alias("at_partition"),
+        f.coalesce(f.col("offset"), -1 - f.col("number")).alias("at_offset"),
+    )
+    theirs = held.select(
+        f.col("partition").alias("at_partition"),
+        f.col("offset").alias("at_offset"),
+        *("offset", "leader_epoch", "key", "digest", "timestamp_ms", "state", "is_visible"),
+    )
+    is_same = (
+        f.col("run").isNotNull()
+        & f.col("offset").isNotNull()
+        & f.col("key").eqNullSafe(f.col("told_key"))
+        & f.col("digest").eqNullSafe(f.col("told_digest"))
+    )
+    claims = Window.partitionBy("at_partition", "at_offset").orderBy(
+        f.col("is_same").desc(), "run", "number"
+    )
+    return (
+        ours.join(theirs, ["at_partition", "at_offset"], "full_outer")
+        .withColumn("is_same", is_same)
+        .withColumn("claim", f.row_number().over(claims))
+        .withColumn("is_match", f.col("is_same") & (f.col("claim") == 1))
+        .drop("is_same", "at_offset")
+    )
+
+
+def matched(exact: DataFrame) -> DataFrame:
+    """Those that are where they were said to be, as pairs."""
+    return exact.where("is_match").select(
+        *_TOLD,
+        f.col("at_partition").alias("partition"),
+        *("key", "digest", "timestamp_ms", *_HELD),
+        f.lit(None).cast("int").alias("standing_epoch"),
+        f.lit(BY_OFFSET).alias("matched_by"),
+        f.lit(False).alias("is_copy"),
+    )
+
+
+def told_left(left: DataFrame) -> DataFrame:
+    """What was told and is not where it was said to be, as pairs without a partner."""
+    nothing = {"offset": "bigint", "leader_epoch": "int", "state": "tinyint"}
+    return left.where("run is not null").select(
+        *_TOLD,
+        f.col("told_partition").alias("partition"),
+        f.col("told_key").alias("key"),
+        f.col("told_digest").alias("digest"),
+        f.col("told_timestamp_ms").alias("timestamp_ms"),
+        *(f.lit(None).cast(kind).alias(name) for name, kind in nothing.items()),
+        f.lit(None).cast("boolean").alias("is_visible"),
+        f.col("leader_epoch").alias("standing_epoch"),
+        f.lit(None).cast("string").alias("matched_by"),
+        f.lit(False).alias("is_copy"),
+    )
+
+
+def held_left(left: DataFrame) -> DataFrame:
+    """What is held and was not told of there, once each."""
+    return left.where("offset is not null and claim = 1").select(
+        f.col("at_partition").alias("partition"), "key", "digest", "timestamp_ms", *_HELD
+    )
+
+
+def kin(exact: DataFrame, held: DataFrame, *, held_rows: int, uses_timestamps: bool) -> DataFrame:
+    """Of what was found by its offset, the records whose equals are left over."""
+    wanted = held.where(f.col("state") != ABORTED).select(
+        *(f.col(name).alias(f"left_{name}") for name in _CONTENT)
+    )
+    if held_rows <= _SMALL_ROWS:
+        wanted = f.broadcast(wanted)
+    ours = matched(exact)
+    is_equal = (
+        (f.col("partition") == f.col("left_partition"))
+        & f.col("key").eqNullSafe(f.col("left_key"))
+        & f.col("digest").eqNullSafe(f.col("left_digest"))
+    )
+    if uses_timestamps:
+        is_equal &= f.col("timestamp_ms") == f.col("left_timestamp_ms")
+    return ours.join(wanted, is_equal, "left_semi")
+
+
+def by_content(
+    told: DataFrame,
+    held: DataFrame,
+    kin: DataFrame,
+    *,
+    uses_timestamps: bool,
+    is_placed: bool = True,
+) -> DataFrame:
+    """Left-over records of both sides as pairs; what has no partner stands alone.
+
+    Equal records come together, those that were told in the order in which they may claim one.
+    What the log has more than was told is a copy of the first that was told, found or not. What
+    was told without a partition may be in any: then `is_placed` is false.
+    """
+    identity = _identity(uses_timestamps, is_placed)
+    priority = f.array_position(f.array(*map(f.lit, _PRIORITY)), f.col("outcome"))
+    told_columns = (*_TOLD, *_CONTENT, "standing_epoch")
+    claim = f.struct(
+        priority.alias("priority"), "run", "number", f.struct(*told_columns).alias("t")
+    )
+    record = f.struct("offset", f.struct(*_CONTENT, *_HELD).alias("h"))
+    usable = held.where(f.col("state") != ABORTED)
+    together = (
+        told.select(identity, claim.alias("claim"))
+        .unionByName(usable.select(identity, record.alias("record")), allowMissingColumns=True)
+        .unionByName(kin.select(identity, claim.alias("kin")), allowMissingColumns=True)
+        .groupBy("identity")
+        .agg(
+            f.sort_array(f.collect_list("claim")).alias("claims"),
+            f.sort_array(f.collect_list("record")).alias("records"),
+            f.min("kin").alias("kin"),
+        )
+        .withColumn("first", f.coalesce("kin", f.try_element_at(_promised(), f.lit(1))))
+        .select("first", f.explode(f.arrays_zip("claims", "records")).alias("pair"))
+        .select("first", "pair.claims.t", "pair.records.h")
+    )
+    is_copy = f.col("t").isNull() & f.col("first").isNotNull()
+    whose = f.when(is_copy, f.col("first.t")).otherwise(f.col("t"))
+    is_found = f.col("t").isNotNull() & f.col("h").isNotNull()
+    pairs = (
+        together.withColumn("is_copy", is_copy)
+        .withColumn("of", whose)
+        .select(
+            *(f.col(f"of.{name}").alias(name) for name in _TOLD),
+            *(
+                f.when(f.col("h").isNotNull(), f.col(f"h.{name}"))
+                .otherwise(f.col(f"t.{name}"))
+                .alias(name)
+                for name in _CONTENT
+            ),
+            *(f.col(f"h.{name}").alias(name) for name in _HELD),
+            f.col("t.standing_epoch").alias("standing_epoch"),
+            f.when(is_found, BY_CONTENT).alias("matched_by"),
+            "is_copy",
+        )
+    )
+    return pairs.unionByName(_alone(held.where(f.col("state") == ABORTED)))
+
+
+def _promised() -> Column:
+    """Claims of records that may be in the log: one that was refused has no copy, it is a ghost."""
+    return f.filter("claims", lambda each: each["t"]["outcome"] != "refused")
+
+
+def _identity(uses_timestamps: bool, is_placed: bool) -> Column:
+    """Everything by which a record is known again, as one text in which nothing is null."""
+    parts = [
+        f.col("partition") if is_placed else f.lit(None),
+        f.hex("key"),
+        f.hex("digest"),
+        f.col("timestamp_ms") if uses_timestamps else f.lit(None),
+    ]
+    texts = (f.coalesce(part.cast("string"), f.lit("-")) for part in parts)
+    return f.concat_ws("/", *texts).alias("identity")
+
+
+def _alone(held: DataFrame) -> DataFrame:
+    """Records that nobody is paired with, as pairs."""
+    nothing = {
+        **dict.fromkeys(("run", "standing_epoch"), "int"),
+        **dict.fromkeys(("line", "number", "told_offset", "sent_us", "told_us"), "bigint"),
+        **dict.fromkeys(("outcome", "error", "reason", "matched_by"), "string"),
+        "is_committed": "boolean",
+    }
+    return held.select(
+        *_CONTENT,
+        *_HELD,
+        *(f.lit(None).cast(kind).alias(name) for name, kind in nothing.items()),
+        f.lit(False).alias("is_copy"),
+    ).select(*PAIR)

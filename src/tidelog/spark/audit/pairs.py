@@ -1,0 +1,144 @@
+"""All pairs of an audit: every told record and every held one exactly once, with what excuses it.
+
+told ──┐  by offset  ┌─ matched ─────────────────────────┐
+       ├─────────────┤            ┌─ expired ────────────┼─ pairs
+held ──┘             └─ left over ┴─ by content, copies ─┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from tidelog.spark.audit.facts import TopicFacts
+from tidelog.spark.audit.pairing import (
+    PAIR,
+    by_content,
+    by_offset,
+    held_left,
+    kin,
+    matched,
+    told_left,
+)
+from tidelog.spark.audit.superseded import with_superseded
+from tidelog.spark.audit.transactions import ABORTED
+
+SPARK_FENCES = "partition int, log_start_offset bigint, end_offset bigint, log_end_offset bigint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairs:
+    """`rows` have the columns of pairing.PAIR, `is_superseded`, the fences of their partition and
+    the facts of their run. They are made from what is `kept` on disk until the end."""
+
+    rows: DataFrame
+    held_rows: DataFrame
+    """What the topic holds, once each."""
+    kept: tuple[DataFrame, ...]
+    told: int
+    held: int
+    uses_timestamps: bool
+    """Whether records are known again by their producer's timestamp, too."""
+
+
+def pair(told: DataFrame, held: DataFrame, runs: DataFrame, facts: TopicFacts) -> Pairs:
+    """Everything is computed once, and lies on disk meanwhile."""
+    spark = told.sparkSession
+    fences = fence_frame(spark, facts)
+    exact = by_offset(told, held).persist(StorageLevel.DISK_ONLY)
+    counted = exact.agg(
+        f.count("run").alias("told"),
+        f.count_if(f.col("offset").isNotNull() & (f.col("claim") == 1)).alias("held"),
+        f.count_if(f.col("offset").isNotNull() & f.col("timestamp_ms").isNull()).alias("appended"),
+        f.count_if(f.col("run").isNotNull() & f.col("told_timestamp_ms").isNull()).alias("untimed"),
+        f.count_if(f.expr("not is_match")).alias("left"),
+        f.count_if(f.expr("not is_match and offset is not null")).alias("held_left"),
+        f.count_if(f.expr("run is not null and told_partition is null")).alias("unplaced"),
+    ).collect()[0]
+    uses_timestamps = counted["appended"] == 0 and counted["untimed"] == 0
+    rows = matched(exact).withColumn("is_superseded", f.lit(False))
+    if counted["left"]:
+        left = exact.where("not is_match").localCheckpoint()
+        rest = _rest(left, exact, fences, counted["held_left"], uses_timestamps=uses_timestamps)
+        if counted["unplaced"]:
+            rest = _anywhere(rest.localCheckpoint(), uses_timestamps=uses_timestamps)
+        rows = rows.unionByName(_superseded(rest, exact, facts).localCheckpoint())
+    with_facts = rows.join(f.broadcast(fences), "partition", "left").join(
+        f.broadcast(runs), "run", "left"
+    )
+    return Pairs(
+        rows=with_facts,
+        held_rows=exact.where("offset is not null and claim = 1").select(
+            f.col("at_partition").alias("partition"),
+            *("offset", "leader_epoch", "key", "digest", "state", "is_visible"),
+        ),
+        kept=(exact,),
+        told=counted["told"],
+        held=counted["held"],
+        uses_timestamps=uses_timestamps,
+    )
+
+
+def _rest(
+    left: DataFrame,
+    exact: DataFrame,
+    fences: DataFrame,
+    held_rows: int,
+    *,
+    uses_timestamps: bool,
+) -> DataFrame:
+    """What was not found by its offset, as pairs. What expired is not looked for elsewhere: it was
+    where it was said to be, and an equal record is a copy."""
+    missing = told_left(left).join(
+        f.broadcast(fences.select("partition", "log_start_offset")), "partition", "left"
+    )
+    is_expired = f.coalesce(f.col("told_offset") < f.col("log_start_offset"), f.lit(False))
+    expired = missing.where(is_expired).select(*PAIR)
+    sought = missing.where(~is_expired).select(*PAIR)
+    strays = held_left(left)
+    found = kin(exact, strays, held_rows=held_rows, uses_timestamps=uses_timestamps)
+    known = found.unionByName(expired)
+    return by_content(sought, strays, known, uses_timestamps=uses_timestamps).unionByName(expired)
+
+
+def _anywhere(rest: DataFrame, *, uses_timestamps: bool) -> DataFrame:
+    """What was told without a partition is looked for among what nobody was told of."""
+    is_unplaced = f.col("partition").isNull()
+    is_stray = f.col("run").isNull() & (f.col("state") != ABORTED)
+    found = by_content(
+        rest.where(is_unplaced),
+        rest.where(is_stray),
+        rest.where("false"),
+        uses_timestamps=uses_timestamps,
+        is_placed=False,
+    )
+    return found.unionByName(rest.where(~is_unplaced & ~is_stray))
+
+
+def _superseded(rest: DataFrame, exact: DataFrame, facts: TopicFacts) -> DataFrame:
+    if not facts.is_compacted:
+        return rest.withColumn("is_superseded", f.lit(False))
+    held = exact.where("offset is not null").select(
+        f.col("at_partition").alias("partition"), "key", "offset"
+    )
+    told = exact.where("run is not null").select(
+        f.col("told_partition").alias("partition"),
+        f.col("told_key").alias("key"),
+        f.col("told_digest").alias("digest"),
+        *("outcome", "told_offset"),
+    )
+    return with_superseded(rest, held, told)
+
+
+def fence_frame(spark: SparkSession, facts: TopicFacts) -> DataFrame:
+    """The fences of each partition: few, so that every task may have them all."""
+    return spark.createDataFrame(
+        [
+            (each.partition, each.log_start_offset, each.end_offset, each.log_end_offset)
+            for each in facts.partitions.values()
+        ],
+        SPARK_FENCES,
+    )

@@ -1,0 +1,18 @@
+"""What keeps an audit from being made at all, told in one line: bad input, never a verdict."""
+
+from __future__ import annotations
+
+import re
+
+
+class AuditRefused(Exception):
+    """The input is not what it should be; the text says which file, which line, and why."""
+
+
+_TOLD_BY_A_TASK = re.compile(r"^(?:[\w.]+\.)?AuditRefused: (.*)$", re.MULTILINE)
+
+
+def told_by_a_task(text: str) -> AuditRefused | None:
+    """The refusal that a task of Spark raised, out of the trace that Spark makes of it."""
+    found = _TOLD_BY_A_TASK.search(text)
+    return None if found is None else AuditRefused(found.group(1).strip())

@@ -1,0 +1,176 @@
+"""The replicas of a topic on disk: whose directory it is, its segment files and its checkpoints.
+
+Names and formats are Kafka's, so the directories of Apache Kafka are understood as well. Files are
+read as they are: of a running broker that is what it has written so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.spark.audit.refused import AuditRefused
+
+_CLUSTER = "cluster.json"
+_META = "meta.properties"
+_HIGH_WATERMARKS = "replication-offset-checkpoint"
+_LOG_STARTS = "log-start-offset-checkpoint"
+_LEADER_EPOCHS = "leader-epoch-checkpoint"
+_PARTITION_METADATA = "partition.metadata"
+_NODE_PREFIX = "node-"
+_OFFSET_DIGITS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One file of a replica's log."""
+
+    path: str
+    base_offset: int
+    size_bytes: int
+    is_newest: bool
+    """Only behind the newest one something unfinished may lie."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One partition on one node, as its directory tells."""
+
+    node_id: int
+    partition: int
+    directory: str
+    topic_id: str | None
+    log_start_offset: int
+    high_watermark: int | None
+    """As of the last checkpoint: what is below was committed, and perhaps more."""
+    leader_epoch: int | None
+    """The newest that it knows of."""
+    segments: tuple[Segment, ...]
+
+
+def find_replicas(places: Iterable[str], topic: str) -> list[Replica]:
+    """Every replica of the topic in these places, by partition and node."""
+    found: dict[tuple[int, int], Replica] = {}
+    for node_id, directory in log_directories(places):
+        high_watermarks = _checkpoint(directory / _HIGH_WATERMARKS, topic)
+        log_starts = _checkpoint(directory / _LOG_STARTS, topic)
+        for path in sorted(directory.iterdir()):
+            name, _, index = path.name.rpartition("-")
+            if name != topic or not index.isdecimal() or not path.is_dir():
+                continue
+            partition = int(index)
+            if (partition, node_id) in found:
+                other = found[partition, node_id].directory
+                raise AuditRefused(f"{path} and {other} are both replica {node_id} of {path.name}")
+            found[partition, node_id] = _replica(
+                path,
+                node_id=node_id,
+                partition=partition,
+                log_start=log_starts.get(partition, 0),
+                high_watermark=high_watermarks.get(partition),
+            )
+    return [found[key] for key in sorted(found)]
+
+
+def log_directories(places: Iterable[str]) -> list[tuple[int, Path]]:
+    """(node, log directory) of each `NODE=DIR`, log directory, or directory of `tidelog up`."""
+    found: list[tuple[int, Path]] = []
+    for place in places:
+        node, equals, named = place.partition("=")
+        directory = Path(named if equals and node.isdecimal() else place)
+        if not directory.is_dir():
+            raise AuditRefused(f"--segments {place}: there is no directory {directory}")
+        if equals and node.isdecimal():
+            found.append((int(node), directory))
+        elif (directory / _CLUSTER).is_file():
+            found += _nodes_of(directory)
+        else:
+            found.append((_node_of(directory, place), directory))
+    return found
+
+
+def _nodes_of(cluster: Path) -> list[tuple[int, Path]]:
+    nodes = []
+    for path in sorted(cluster.glob(f"{_NODE_PREFIX}*")):
+        number = path.name.removeprefix(_NODE_PREFIX)
+        if number.isdecimal() and (path / "data").is_dir():
+            nodes.append((int(number), path / "data"))
+    return nodes
+
+
+def _node_of(directory: Path, place: str) -> int:
+    for key, value in _properties(directory / _META).items():
+        if key in ("node.id", "broker.id") and value.isdecimal():
+            return int(value)
+    raise AuditRefused(
+        f"--segments {place}: it is no data directory of `tidelog up` ({_CLUSTER}) and does not "
+        f"say whose log directory it is ({_META}); say NODE={place}"
+    )
+
+
+def _replica(
+    directory: Path, *, node_id: int, partition: int, log_start: int, high_watermark: int | None
+) -> Replica:
+    files = sorted(
+        (int(path.stem), path)
+        for path in directory.glob("*.log")
+        if path.stem.isdecimal() and len(path.stem) == _OFFSET_DIGITS
+    )
+    segments = tuple(
+        Segment(
+            path=str(path),
+            base_offset=base_offset,
+            size_bytes=path.stat().st_size,
+            is_newest=number == len(files),
+        )
+        for number, (base_offset, path) in enumerate(files, 1)
+    )
+    return Replica(
+        node_id=node_id,
+        partition=partition,
+        directory=str(directory),
+        topic_id=_topic_id(directory / _PARTITION_METADATA),
+        log_start_offset=max([log_start, *(each.base_offset for each in segments[:1])]),
+        high_watermark=high_watermark,
+        leader_epoch=_newest_leader_epoch(directory / _LEADER_EPOCHS),
+        segments=segments,
+    )
+
+
+def _checkpoint(path: Path, topic: str) -> dict[int, int]:
+    """Partition → offset for one topic; lines that are none are left out."""
+    found = {}
+    for line in _lines(path)[2:]:
+        fields = line.split(" ")
+        if len(fields) == 3 and fields[0] == topic and fields[1].isdecimal():
+            found[int(fields[1])] = int(fields[2])
+    return found
+
+
+def _newest_leader_epoch(path: Path) -> int | None:
+    epochs = [int(line.split(" ")[0]) for line in _lines(path)[2:] if line.strip()]
+    return max(epochs, default=None)
+
+
+def _topic_id(path: Path) -> str | None:
+    for line in _lines(path):
+        name, colon, value = line.partition(": ")
+        if colon and name == "topic_id":
+            return value.strip()
+    return None
+
+
+def _properties(path: Path) -> dict[str, str]:
+    pairs = (line.partition("=") for line in _lines(path) if not line.startswith("#"))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _lines(path: Path) -> list[str]:
+    """No lines if there is no such file: a broker that never wrote one has nothing to say."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise AuditRefused(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,282 @@
+"""The batches of all replicas as a DataFrame, and the records of those that are asked for.
+
+First the headers of every batch are walked, replica by replica. Of each partition one replica
+*leads*: the one with the newest leader epoch, then the longest log. What it holds is what the topic
+holds, so only its records are unpacked, and those of batches that another replica has otherwise.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as f
+
+from tidelog.spark.audit.batches import ROWS, SPARK_ROWS, Judged, Tail, Walked, rows, walk
+from tidelog.spark.audit.replicas import Replica, Segment
+from tidelog.spark.audit.tasks import RowBuffer, per_item
+from tidelog.spark.audit.transactions import COMMITTED, Decisions, Marker
+
+STRETCH_BYTES = 32 * 1024 * 1024
+
+BATCHES = pa.schema(
+    [
+        ("node", pa.int32()),
+        ("partition", pa.int32()),
+        ("path", pa.string()),
+        ("position", pa.int64()),
+        ("size_bytes", pa.int64()),
+        ("base_offset", pa.int64()),
+        ("end_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("producer_id", pa.int64()),
+        ("is_control", pa.bool_()),
+        ("is_commit", pa.bool_()),
+        ("trouble", pa.string()),
+    ]
+)
+"""`is_commit` is null unless the batch ends a transaction. `trouble` says why a batch, or what lies
+behind the last one of a file that is not the newest, cannot be read."""
+SPARK_BATCHES = (
+    "node int, partition int, path string, position bigint, size_bytes bigint, base_offset bigint, "
+    "end_offset bigint, leader_epoch int, crc bigint, producer_id bigint, is_control boolean, "
+    "is_commit boolean, trouble string"
+)
+REPLICA_ROWS = pa.schema([("node", pa.int32()), *ROWS])
+SPARK_REPLICA_ROWS = f"node int, {SPARK_ROWS}"
+WRONG_CHECKSUM = "wrong checksum"
+
+
+class Scan(NamedTuple):
+    """One file to be walked."""
+
+    node_id: int
+    partition: int
+    segment: Segment
+
+
+class Stretch(NamedTuple):
+    """Some batches of a file whose records are to be unpacked."""
+
+    node_id: int
+    partition: int
+    path: str
+    start_position: int
+    end_position: int
+    markers: tuple[Marker, ...]
+    """Enough to decide every transaction of these batches that is decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """How far one replica reaches, and in which leadership."""
+
+    replica: Replica
+    end_offset: int
+    leader_epoch: int
+
+
+def batch_frame(spark: SparkSession, replicas: Iterable[Replica]) -> DataFrame:
+    """Every batch of every replica."""
+    scans = [
+        Scan(each.node_id, each.partition, segment)
+        for each in replicas
+        for segment in each.segments
+        if segment.size_bytes
+    ]
+    return per_item(spark, scans, scan_file, SPARK_BATCHES)
+
+
+def logs(batches: DataFrame, replicas: Iterable[Replica]) -> list[Log]:
+    """Where each replica's log ends, by its sound batches."""
+    told = {
+        (row["node"], row["partition"]): row
+        for row in batches.where("trouble is null")
+        .groupBy("node", "partition")
+        .agg(f.max("end_offset").alias("end_offset"), f.max("leader_epoch").alias("leader_epoch"))
+        .collect()
+    }
+    found = []
+    for each in replicas:
+        row = told.get((each.node_id, each.partition))
+        found.append(
+            Log(
+                replica=each,
+                end_offset=max(each.log_start_offset, 0 if row is None else row["end_offset"]),
+                leader_epoch=max(
+                    -1 if each.leader_epoch is None else each.leader_epoch,
+                    -1 if row is None else row["leader_epoch"],
+                ),
+            )
+        )
+    return found
+
+
+def leading(logs: Iterable[Log]) -> dict[int, Log]:
+    """Of each partition the replica that would lead: what another one has more, it must give up."""
+    found: dict[int, Log] = {}
+    for log in sorted(logs, key=lambda each: each.replica.node_id):
+        best = found.get(log.replica.partition)
+        if best is None or _rank(log) > _rank(best):
+            found[log.replica.partition] = log
+    return found
+
+
+def _rank(log: Log) -> tuple[int, int]:
+    return log.leader_epoch, log.end_offset
+
+
+def stretches(
+    batches: DataFrame, leaders: dict[int, Log], *, stretch_bytes: int = STRETCH_BYTES
+) -> list[Stretch]:
+    """What the leading replicas hold, in parts of a size that a task likes."""
+    leads = _of(batches, leaders)
+    parts = (
+        leads.where("trouble is null and not is_control")
+        .groupBy("node", "partition", "path", f.floor(f.col("position") / stretch_bytes))
+        .agg(
+            f.min("position").alias("start"),
+            f.max(f.col("position") + f.col("size_bytes")).alias("end"),
+            f.min("base_offset").alias("base_offset"),
+            f.max("end_offset").alias("end_offset"),
+        )
+        .collect()
+    )
+    markers: dict[int, list[Marker]] = {}
+    for row in leads.where("is_commit is not null").collect():
+        markers.setdefault(row["partition"], []).append(
+            Marker(row["base_offset"], row["producer_id"], row["is_commit"])
+        )
+    found: list[Stretch] = []
+    for partition in leaders:
+        of_it = [row for row in parts if row["partition"] == partition]
+        found += _with_markers(of_it, sorted(markers.get(partition, [])))
+    return found
+
+
+def _with_markers(parts: list[Row], markers: list[Marker]) -> Iterator[Stretch]:
+    """From the end on: those within a stretch, and the next one behind it of each producer."""
+    behind: dict[int, Marker] = {}
+    rest = list(markers)
+    for part in sorted(parts, key=lambda row: row["base_offset"], reverse=True):
+        while rest and rest[-1].offset >= part["end_offset"]:
+            marker = rest.pop()
+            behind[marker.producer_id] = marker
+        within = []
+        while rest and rest[-1].offset >= part["base_offset"]:
+            within.append(rest.pop())
+        yield Stretch(
+            part["node"],
+            part["partition"],
+            part["path"],
+            part["start"],
+            part["end"],
+            (*within, *behind.values()),
+        )
+        for marker in within:
+            behind[marker.producer_id] = marker
+
+
+def record_frame(spark: SparkSession, parts: list[Stretch]) -> DataFrame:
+    """The records of these stretches."""
+    return per_item(spark, parts, unpack_stretch, SPARK_ROWS)
+
+
+def record_frame_of_batches(batches: DataFrame) -> DataFrame:
+    """The records of single batches, wherever they lie, with the node that has them."""
+    wanted = batches.where("trouble is null and not is_control").select(
+        "node", "partition", "path", "position", "size_bytes"
+    )
+    in_order = wanted.repartition("path").sortWithinPartitions("path", "position")
+    return in_order.mapInArrow(unpack_batches, SPARK_REPLICA_ROWS)
+
+
+def _of(batches: DataFrame, leaders: dict[int, Log]) -> DataFrame:
+    """Only the batches of leading replicas."""
+    wanted = f.lit(False)
+    for partition, log in leaders.items():
+        is_it = (f.col("partition") == partition) & (f.col("node") == log.replica.node_id)
+        wanted = wanted | is_it
+    return batches.where(wanted)
+
+
+# In the tasks.
+
+
+def scan_file(scan: Scan) -> Iterator[pa.RecordBatch]:
+    """A row for each batch of the file, and one if something behind them is none."""
+    found = RowBuffer(BATCHES)
+    tail = Tail()
+    end_offset = scan.segment.base_offset
+    view = mapped(scan.segment.path)
+    for each in walk(view, tail):
+        found.append(scan.node_id, scan.partition, scan.segment.path, *_batch(each))
+        end_offset = each.header.end_offset
+        if found.is_full:
+            yield found.take()
+    if tail.reason is not None and not scan.segment.is_newest:
+        where = (scan.node_id, scan.partition, scan.segment.path, tail.position)
+        what = (len(view) - tail.position, end_offset, end_offset, None, None, None, False)
+        found.append(*where, *what, None, tail.reason)
+    yield found.take()
+
+
+def _batch(each: Walked) -> tuple[object, ...]:
+    header = each.header
+    return (
+        each.position,
+        header.size_bytes,
+        header.base_offset,
+        header.end_offset,
+        header.leader_epoch,
+        header.crc,
+        header.producer_id,
+        header.is_control,
+        None if each.marker is None else each.marker.is_commit,
+        None if each.is_sound else WRONG_CHECKSUM,
+    )
+
+
+def unpack_stretch(part: Stretch) -> Iterator[pa.RecordBatch]:
+    decisions = Decisions(part.markers)
+    view = mapped(part.path)[part.start_position : part.end_position]
+    judged = [
+        _judged(each, decisions)
+        for each in walk(view, Tail())
+        if each.is_sound and not each.header.is_control
+    ]
+    yield from rows(view, judged, partition=part.partition)
+
+
+def _judged(each: Walked, decisions: Decisions) -> Judged:
+    state = COMMITTED
+    if each.header.is_transactional:
+        state = decisions.state(each.header.producer_id, each.header.base_offset)
+    return Judged(each, state, state == COMMITTED)
+
+
+def unpack_batches(wanted: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of node, partition, path, position and size; their records with the node before them."""
+    for batch in wanted:
+        for row in batch.to_pylist():
+            with Path(row["path"]).open("rb") as file:
+                file.seek(row["position"])
+                view = memoryview(file.read(row["size_bytes"]))
+            judged = [Judged(each, COMMITTED, True) for each in walk(view, Tail())]
+            for found in rows(view, judged, partition=row["partition"]):
+                node = pa.array([row["node"]] * found.num_rows, pa.int32())
+                yield pa.RecordBatch.from_arrays([node, *found.columns], schema=REPLICA_ROWS)
+
+
+def mapped(path: str) -> memoryview:
+    """A file's bytes without reading them all; they stay as long as somebody has the view."""
+    with Path(path).open("rb") as file:
+        if file.seek(0, 2) == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -1,0 +1,40 @@
+"""An audit from nothing: journals are looked at, Spark is started, and ended if it was ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from tidelog.client.settings import ConfigError
+from tidelog.client.shells.blocking import TimedOut
+from tidelog.spark.audit.audit import Say, audit, runs_of
+from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.report import Report
+from tidelog.spark.audit.wish import Wish
+from tidelog.spark.java import JavaMissing
+from tidelog.spark.session import SparkMissing, spark_session
+
+DRIVER_MEMORY = "2g"
+"""Of a local Spark, which does all the work in one process; Spark's own default is half of it."""
+
+
+def start_and_audit(
+    wish: Wish, *, app: str, master: str | None, extra: Mapping[str, str], say: Say
+) -> Report:
+    """AuditRefused for whatever keeps it from a verdict."""
+    runs_of(wish)  # a bad journal is told before Spark takes its seconds to start
+    is_ours = SparkSession.getActiveSession() is None
+    try:
+        spark = spark_session(
+            app=app, master=master, extra={"spark.driver.memory": DRIVER_MEMORY, **extra}
+        )
+    except (JavaMissing, SparkMissing) as error:
+        raise AuditRefused(str(error)) from None
+    try:
+        return audit(spark, wish, say)
+    except (ConfigError, TimedOut) as error:
+        raise AuditRefused(str(error)) from None
+    finally:
+        if is_ours:
+            spark.stop()

@@ -1,0 +1,78 @@
+"""Work of an audit as tasks of Spark: one task for each item, Arrow batches out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+ROWS_PER_TASK = 400_000
+ROWS_TO_COMPILE_FOR = 50_000
+
+
+def own_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one, on the same Spark, with the settings that audits like.
+
+    How many rows there are is known before, so tasks are planned once instead of at every stage.
+    """
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "UTC")
+    own.conf.set("spark.sql.adaptive.enabled", "false")
+    return own
+
+
+def size_for(spark: SparkSession, rows: int) -> None:
+    """As many tasks for a join as its rows need; no compiling for a handful of rows."""
+    least = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(least, math.ceil(rows / ROWS_PER_TASK))
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    if rows < ROWS_TO_COMPILE_FOR:
+        spark.conf.set("spark.sql.codegen.wholeStage", "false")
+
+
+def per_item(
+    spark: SparkSession,
+    items: Sequence[T],
+    work: Callable[[T], Iterator[pa.RecordBatch]],
+    schema: str,
+) -> DataFrame:
+    """The rows that `work` makes of each item; items and work go to Spark's Python workers."""
+    if not items:
+        return spark.createDataFrame([], schema)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from work(items[number])
+
+    return spark.range(0, len(items), 1, len(items)).mapInArrow(run, schema)
+
+
+class RowBuffer:
+    """Rows made one by one, handed over as Arrow batches of a fair size."""
+
+    ROWS_MAX = 16_384
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._columns: list[list[object]] = [[] for _ in schema]
+
+    def append(self, *row: object) -> None:
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._columns[0]) >= self.ROWS_MAX
+
+    def take(self) -> pa.RecordBatch:
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(self._columns, self._schema, strict=True)
+        ]
+        self._columns = [[] for _ in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
