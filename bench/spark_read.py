@@ -8,6 +8,7 @@ The first round warms up and does not count. Values of one load differ in size, 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ READERS = (OURS, THEIRS, CONFLUENT)
 BAR = 3.0
 """Times as fast as Spark's own source on the same topic."""
 PARTITIONS = 6
+KEY_BYTES = 12
 CONSUMED_AT_ONCE = 10_000
 SILENCE_S = 60.0
 HEADINGS = ("read → noop, local[2]", "k rows/s", "from", "to", "ratio", "bar", "met")
@@ -79,13 +81,16 @@ class Speeds:
 
 
 class Varied(Producer):
-    """Writes values of half to one and a half times a size, with keys."""
+    """Writes values of half to one and a half times a size, with keys, by which they spread."""
 
     def __init__(self, address: str, topic: str, value_bytes: int) -> None:
         super().__init__(address, topic, b"v" * (2 * value_bytes))
+        keys = b"".join(b"key %08d" % number for number in range(len(self._messages)))
+        self._keys = ctypes.create_string_buffer(keys, len(keys))
         for number, message in enumerate(self._messages):
             message.len = value_bytes // 2 + number * 7_919 % value_bytes
-            message.key, message.key_len = message.payload, 12
+            message.key = ctypes.addressof(self._keys) + number * KEY_BYTES
+            message.key_len = KEY_BYTES
 
 
 def measure(

@@ -24,6 +24,7 @@ _SIZE = Struct(">i")
 _READ_BYTES = 256 * 1024
 _LARGE_BYTES = 2 * _READ_BYTES
 """A frame from this size on is read into a place of its own, without being copied again."""
+_PLACES_MAX = 3
 _FRAME_BYTES_MAX = 2 * REQUEST_BYTES_MAX
 _REFUSED = frozenset({errno.ECONNREFUSED})
 _RESET = frozenset({errno.ECONNRESET, errno.EPIPE})
@@ -38,6 +39,7 @@ class Loop:
         self._to_write: deque[_Socket] = deque()
         self._events: deque[Callable[[int], None]] = deque()
         self._deadline_ms: int | None = None
+        self.places = _Places()
         self._waker, self._wakee = socket.socketpair()
         self._wakee.setblocking(False)
         self._waker.setblocking(False)
@@ -155,6 +157,31 @@ class Loop:
         each.watched = mask
 
 
+class _Places:
+    """Memory for large frames, used again once nobody looks at it: making it anew costs as much as
+    filling it."""
+
+    def __init__(self) -> None:
+        self._known: deque[bytearray] = deque(maxlen=_PLACES_MAX)
+
+    def take(self, size: int) -> memoryview:
+        for each in self._known:
+            if len(each) >= size and _is_unseen(each):
+                return memoryview(each)[:size]
+        made = bytearray(size + size // 4)
+        self._known.append(made)
+        return memoryview(made)[:size]
+
+
+def _is_unseen(place: bytearray) -> bool:
+    """Memory that somebody has a view of cannot change its size."""
+    try:
+        place.append(place.pop())
+    except BufferError:
+        return False
+    return True
+
+
 class _Socket:
     """One connection: bytes in, frames out, and back."""
 
@@ -262,7 +289,7 @@ class _Socket:
             self._loop.answered(self._link, memoryview(frame), now_ms)
 
     def _begin_large(self, size: int, now_ms: int) -> None:
-        self._large = memoryview(bytearray(size))
+        self._large = self._loop.places.take(size)
         self._large_filled = len(self._received) - _SIZE.size
         self._large[: self._large_filled] = memoryview(self._received)[_SIZE.size :]
         self._received.clear()

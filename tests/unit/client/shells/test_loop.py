@@ -122,3 +122,35 @@ def test_a_connection_that_ends_inside_of_a_large_frame_is_closed() -> None:
         loop.close()
 
     assert client.frames == []
+
+
+def test_memory_of_large_frames_is_used_again_only_when_nobody_looks_at_it() -> None:
+    """Whoever keeps a part of an answer must find in it what was there."""
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+        loop.client = client = Hearing()  # type: ignore[assignment]
+        loop.connect(LINK, HOST, port, "a test")
+        there, _ = listening.accept()
+
+        def hear(letter: bytes, size: int = 600_000) -> memoryview:
+            sending = threading.Thread(target=there.sendall, args=(struct.pack(">i", size),))
+            sending.start()
+            sending.join()
+            sending = threading.Thread(target=there.sendall, args=(letter * size,))
+            sending.start()
+            while not client.frames:
+                loop.turn(None)
+            sending.join()
+            return client.frames.pop()
+
+        kept = hear(b"a")[100:200]
+        seen = id(hear(b"b").obj)
+        again = hear(b"c")
+        larger = hear(b"d", 2_000_000)
+        there.close()
+        loop.close()
+
+    assert bytes(kept) == b"a" * 100
+    assert id(again.obj) == seen, "the memory of a frame that nobody has any more"
+    assert bytes(again) == b"c" * 600_000 and bytes(larger) == b"d" * 2_000_000
