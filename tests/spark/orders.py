@@ -97,4 +97,5 @@ def check_tables(place: Path, orders: Orders) -> None:
     revenue = Counter((row["minute"], row["country"]) for row in rows_of(data / "revenue"))
     assert set(revenue.values()) <= {1}
     for row in rows_of(data / "revenue"):
-        assert row["revenue"] == orders.revenue[row["minute"], row["country"]]  # type: ignore[index]
+        expected = orders.revenue[row["minute"], row["country"]]  # type: ignore[index]
+        assert row["revenue"] == expected, row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -67,8 +68,9 @@ class TableSink:
 
 def topic_sink(target: TopicTarget, *, bootstrap: str) -> BatchFunction:
     """Batches into a topic, each as one transaction."""
-    from tidelog.spark import exactly_once
+    from tidelog import spark
 
+    exactly_once: Any = spark.exactly_once
     function: BatchFunction = exactly_once(
         target.bootstrap or bootstrap, target.sink_id, topic=target.topic, **target.options
     )

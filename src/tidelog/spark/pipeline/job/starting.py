@@ -89,6 +89,8 @@ def _run(
                 " what was already read and written stays as it was"
             )
         )
+    # Times that every reader of Parquet understands; Spark's own INT96 is long out of use.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     frames = Frames(session, plan, read or topic_reader(session, bootstrap=servers))
     frames.build()
     run = Run(
