@@ -9,8 +9,14 @@ from tests.unit.client.virtual import Host
 from tidelog.client.ranges.config import range_config
 from tidelog.client.ranges.fetched import Fetched
 from tidelog.client.ranges.range_fetch import RangeFetch
+from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
-from tidelog.core.wire.messages.api_01_fetch import FetchRequest
+from tidelog.core.wire.messages.api_01_fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from tidelog.core.wire.record_batch import batches
 from tidelog.core.wire.records import iterate
 
@@ -100,3 +106,40 @@ class RangeStory:
         return [
             seen.request.topics[0].partitions[0].fetch_offset for seen in self.fetches(broker_id)
         ]
+
+
+def answers(**fields: Any) -> Any:
+    """A rule: fetches are answered with this."""
+
+    def rule(broker_id: int, request: Any) -> Any:
+        if not isinstance(request, FetchRequest):
+            return None
+        data = PartitionData(**{"partition_index": 0, "high_watermark": -1, **fields})
+        topic = FetchableTopicResponse(topic=TOPIC, topic_id=bytes(15) + b"\x0a", partitions=[data])
+        return FetchResponse(responses=[topic])
+
+    return rule
+
+
+def refused(error: ErrorCode) -> Any:
+    return answers(error_code=error)
+
+
+def in_pieces(*sizes: int) -> Any:
+    """A rule: each answer has so many batches, as if the broker had no room for more."""
+    left = list(sizes)
+
+    def rule(story: RangeStory) -> Any:
+        def limit(broker_id: int, request: Any) -> Any:
+            if not isinstance(request, FetchRequest) or not left:
+                return None
+            offset = request.topics[0].partitions[0].fetch_offset
+            count = left.pop(0)
+            records = b"".join(story.log.log[offset : offset + count])
+            return answers(records=records, high_watermark=story.log.high_watermark)(
+                broker_id, request
+            )
+
+        return limit
+
+    return rule
