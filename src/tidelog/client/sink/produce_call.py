@@ -57,7 +57,7 @@ class ProduceCall:
             name = lane.partition.topic
             topic = topics.setdefault(name, TopicProduceData(name=name))
             topic.partition_data.append(
-                PartitionProduceData(index=lane.partition.index, records=leaf.data)
+                PartitionProduceData(index=lane.partition.index, records=memoryview(leaf.data))
             )
         self._request = ProduceRequest(
             transactional_id=transactional_id,
