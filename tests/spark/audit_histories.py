@@ -127,11 +127,11 @@ def judge(
     )
     pairs = pair(told, held_frame, run_frame(spark, runs or [run(0), run(1)]), facts)
     given = Rules(uses_timestamps=pairs.uses_timestamps, **rules)
-    judged = classified(pairs.rows, given).persist()
+    judged = classified(pairs.rows, given)
     wrong = [row.asDict() for row in findings(judged, given).collect()]
     by_partition = judged.groupBy("partition", "verdict").count().collect()
     assert sum(counts(judged).values()) >= len(told_rows)
-    for frame in (*pairs.kept, judged):
+    for frame in pairs.kept:
         frame.unpersist()
     return {
         one.name: Judged(

@@ -323,6 +323,7 @@ def test_a_finding_has_the_evidence(judged: dict[str, Judged]) -> None:
     assert ghost["evidence"] == "told refused (SOME_ERROR), but it stands at 4"
 
 
+@pytest.mark.long
 def test_where_brokers_set_the_time_a_copy_is_certain_only_among_journals(
     spark: SparkSession,
 ) -> None:
@@ -355,6 +356,7 @@ def test_where_brokers_set_the_time_a_copy_is_certain_only_among_journals(
     assert cut["copy"].finds == [] and cut["stranger"].finds == []
 
 
+@pytest.mark.long
 def test_compaction_keeps_the_newest_of_each_key(spark: SparkSession) -> None:
     """Older ones of a key may be gone, and what a tombstone buried; the newest must be there."""
     histories = [
@@ -389,6 +391,7 @@ def test_compaction_keeps_the_newest_of_each_key(spark: SparkSession) -> None:
     assert plain["superseded"].finds == [("lost", 0)]
 
 
+@pytest.mark.long
 def test_a_journal_of_two_writers_has_no_order(spark: SparkSession) -> None:
     history = [REORDERED[0]]
     mixed = judge(spark, history, runs=[run(0, is_mixed=True, cut="mixed"), run(1)])

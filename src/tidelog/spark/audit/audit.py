@@ -43,6 +43,8 @@ from tidelog.spark.audit.verdict import Rules, classified, counts, findings
 from tidelog.spark.audit.whereabouts import with_replicas
 from tidelog.spark.audit.wish import Wish
 
+RECORD_BYTES = 100
+"""A guess, to know how much work a file is."""
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
 
 Say = Callable[[str], None]
@@ -57,6 +59,8 @@ class _Topic:
     told: BrokerFacts | None
     batches: DataFrame | None = None
     floors: DataFrame | None = None
+    is_sound: bool = True
+    """Whether every byte of its replicas can be read."""
 
 
 def audit(spark: SparkSession, wish: Wish, say: Say = lambda text: None) -> Report:
@@ -106,9 +110,8 @@ class _Audit:
         entries = sum(run.entries for run in runs)
         self._say(f"{entries:,} outcomes in {len(runs)} runs about {topic_name}")
         try:
-            topic = self._topic(topic_name)
+            topic = self._topic(topic_name, entries)
             _check_topic_id(runs, topic.facts)
-            size_for(self._spark, max(entries, topic.facts.records_max))
             pairs = pair(
                 told_frame(self._spark, runs), topic.held, run_frame(self._spark, runs), topic.facts
             )
@@ -121,21 +124,24 @@ class _Audit:
 
     # Where the topic is.
 
-    def _topic(self, name: str) -> _Topic:
+    def _topic(self, name: str, entries: int) -> _Topic:
         told = None
         if self._wish.settings is not None:
             self._say(f"asking brokers about {name}")
             told = ask_brokers(self._wish.settings, name, timeout_s=self._wish.timeout_s)
+            size_for(self._spark, max(entries, told.topic.records_max))
         if not self._wish.segments:
             assert told is not None and self._wish.settings is not None
             held = held_frame(self._spark, self._wish.settings, told)
             return _Topic(facts=told.topic, held=held, told=told)
-        return self._topic_on_disks(name, told)
+        return self._topic_on_disks(name, told, entries)
 
-    def _topic_on_disks(self, name: str, told: BrokerFacts | None) -> _Topic:
+    def _topic_on_disks(self, name: str, told: BrokerFacts | None, entries: int) -> _Topic:
         replicas = find_replicas(self._wish.segments, name)
         if not replicas:
             raise AuditRefused(f"--segments: no replica of topic {name!r} is in these directories")
+        size_bytes = sum(segment.size_bytes for each in replicas for segment in each.segments)
+        size_for(self._spark, max(entries, size_bytes // RECORD_BYTES))
         self._say(f"walking the segments of {len(replicas)} replicas")
         topic_id = one_topic_id(replicas)
         if told is not None and topic_id not in (None, told.topic.topic_id):
@@ -153,7 +159,14 @@ class _Audit:
         else:
             facts = facts_from_disks(name, found, leaders, is_compacted=self._wish.is_compacted)
             held = record_frame(self._spark, stretches(batches, leaders)).where(_in_fences(facts))
-        return _Topic(facts=facts, held=held, told=told, batches=batches, floors=floors)
+        return _Topic(
+            facts=facts,
+            held=held,
+            told=told,
+            batches=batches,
+            floors=floors,
+            is_sound=all(log.is_sound for log in found),
+        )
 
     def _keep(self, frame: DataFrame) -> DataFrame:
         kept = frame.persist(StorageLevel.DISK_ONLY)
@@ -203,16 +216,19 @@ class _Audit:
     def _about_replicas(self, topic: _Topic) -> list[DataFrame]:
         if topic.batches is None or topic.floors is None:
             return []
-        theirs, ours = odd_batches(topic.batches, topic.floors)
-        return [
-            corrupt(topic.batches, topic.floors),
-            diverged(
-                record_frame_of_batches(theirs),
-                record_frame_of_batches(ours),
-                topic.floors,
-                is_compacted=topic.facts.is_compacted or self._wish.is_compacted,
-            ),
-        ]
+        found = [] if topic.is_sound else [corrupt(topic.batches, topic.floors)]
+        theirs, ours = (self._keep(each) for each in odd_batches(topic.batches, topic.floors))
+        if not theirs.isEmpty() or not ours.isEmpty():
+            self._say("replicas differ; comparing their records")
+            found.append(
+                diverged(
+                    record_frame_of_batches(theirs),
+                    record_frame_of_batches(ours),
+                    topic.floors,
+                    is_compacted=topic.facts.is_compacted or self._wish.is_compacted,
+                )
+            )
+        return found
 
     def _first(self, together: DataFrame) -> list[dict[str, Any]]:
         rows = (

@@ -22,7 +22,7 @@ from tidelog.client.admin.offsets import (
 )
 from tidelog.client.admin.question import Question
 from tidelog.client.admin.surveys import describe_topic_configs
-from tidelog.client.admin.topics import PartitionDescription
+from tidelog.client.admin.topics import PartitionDescription, TopicDescription
 from tidelog.client.shells.blocking import Admin, RequestFailed
 from tidelog.client.shells.topic_survey import look_at
 from tidelog.core.model.errors import ErrorCode
@@ -57,12 +57,7 @@ def ask_brokers(
 
 def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerFacts:
     described = look_at(admin, [topic], timeout_s=timeout_s).topics[topic]
-    if described.error != ErrorCode.NONE:
-        raise AuditRefused(f"{described.error.name}: there is no topic {topic!r}")
-    leaderless = [each.partition for each in described.partitions.values() if not _is_led(each)]
-    if leaderless:
-        names = ", ".join(f"{topic}-{index}" for index in leaderless)
-        raise AuditRefused(f"nobody leads {names}: it cannot be read now; see --segments")
+    _check(described, topic)
     partitions = {
         TopicPartition(topic, each.partition): each for each in described.partitions.values()
     }
@@ -82,8 +77,6 @@ def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerF
     stable = _offsets(
         admin, {name: last_stable_offset(name) for name in partitions}, timeout_s=timeout_s
     )
-    configs = admin.ask(describe_topic_configs([topic]), timeout_s=timeout_s)[topic].configs
-    policy = configs["cleanup.policy"].value if "cleanup.policy" in configs else None
     facts = {
         name.index: PartitionFacts(
             partition=name.index,
@@ -96,17 +89,33 @@ def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerF
         )
         for name, each in partitions.items()
     }
+    told = TopicFacts(
+        topic=topic,
+        topic_id=_text_of(described.topic_id),
+        is_compacted=_is_compacted(admin, topic, timeout_s),
+        partitions=facts,
+        notes=tuple(_notes(facts.values())),
+    )
     return BrokerFacts(
-        topic=TopicFacts(
-            topic=topic,
-            topic_id=_text_of(described.topic_id),
-            is_compacted="compact" in (policy or ""),
-            partitions=facts,
-            notes=tuple(_notes(facts.values())),
-        ),
+        topic=told,
         last_stable_offsets={name.index: min(stable[name], ends[name]) for name in partitions},
         in_sync={name.index: tuple(each.isr) for name, each in partitions.items()},
     )
+
+
+def _check(described: TopicDescription, topic: str) -> None:
+    if described.error != ErrorCode.NONE:
+        raise AuditRefused(f"{described.error.name}: there is no topic {topic!r}")
+    leaderless = [each.partition for each in described.partitions.values() if not _is_led(each)]
+    if leaderless:
+        names = ", ".join(f"{topic}-{index}" for index in leaderless)
+        raise AuditRefused(f"nobody leads {names}: it cannot be read now; see --segments")
+
+
+def _is_compacted(admin: Admin, topic: str, timeout_s: float) -> bool:
+    configs = admin.ask(describe_topic_configs([topic]), timeout_s=timeout_s)[topic].configs
+    told = configs.get("cleanup.policy")
+    return told is not None and "compact" in (told.value or "")
 
 
 def _text_of(topic_id: bytes) -> str | None:

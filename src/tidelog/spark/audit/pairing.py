@@ -158,27 +158,26 @@ def by_content(
         .select("first", f.explode(f.arrays_zip("claims", "records")).alias("pair"))
         .select("first", "pair.claims.t", "pair.records.h")
     )
+    return _as_pairs(together).unionByName(_alone(held.where(f.col("state") == ABORTED)))
+
+
+def _as_pairs(together: DataFrame) -> DataFrame:
+    """`t` was told and `h` is held; what is held alone is a copy of the `first` that was told."""
     is_copy = f.col("t").isNull() & f.col("first").isNotNull()
-    whose = f.when(is_copy, f.col("first.t")).otherwise(f.col("t"))
     is_found = f.col("t").isNotNull() & f.col("h").isNotNull()
-    pairs = (
-        together.withColumn("is_copy", is_copy)
-        .withColumn("of", whose)
-        .select(
-            *(f.col(f"of.{name}").alias(name) for name in _TOLD),
-            *(
-                f.when(f.col("h").isNotNull(), f.col(f"h.{name}"))
-                .otherwise(f.col(f"t.{name}"))
-                .alias(name)
-                for name in _CONTENT
-            ),
-            *(f.col(f"h.{name}").alias(name) for name in _HELD),
-            f.col("t.standing_epoch").alias("standing_epoch"),
-            f.when(is_found, BY_CONTENT).alias("matched_by"),
-            "is_copy",
-        )
+    whose = f.when(is_copy, f.col("first.t")).otherwise(f.col("t"))
+    content = (
+        f.when(f.col("h").isNotNull(), f.col(f"h.{name}")).otherwise(f.col(f"t.{name}")).alias(name)
+        for name in _CONTENT
     )
-    return pairs.unionByName(_alone(held.where(f.col("state") == ABORTED)))
+    return together.select("t", "h", is_copy.alias("is_copy"), whose.alias("of")).select(
+        *(f.col(f"of.{name}").alias(name) for name in _TOLD),
+        *content,
+        *(f.col(f"h.{name}").alias(name) for name in _HELD),
+        f.col("t.standing_epoch").alias("standing_epoch"),
+        f.when(is_found, BY_CONTENT).alias("matched_by"),
+        "is_copy",
+    )
 
 
 def _promised() -> Column:

@@ -75,11 +75,12 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """How far one replica reaches, and in which leadership."""
+    """How far one replica reaches, in which leadership, and whether all of it can be read."""
 
     replica: Replica
     end_offset: int
     leader_epoch: int
+    is_sound: bool
 
 
 def batch_frame(spark: SparkSession, replicas: Iterable[Replica]) -> DataFrame:
@@ -97,9 +98,12 @@ def logs(batches: DataFrame, replicas: Iterable[Replica]) -> list[Log]:
     """Where each replica's log ends, by its sound batches."""
     told = {
         (row["node"], row["partition"]): row
-        for row in batches.where("trouble is null")
-        .groupBy("node", "partition")
-        .agg(f.max("end_offset").alias("end_offset"), f.max("leader_epoch").alias("leader_epoch"))
+        for row in batches.groupBy("node", "partition")
+        .agg(
+            f.max(f.when(f.col("trouble").isNull(), f.col("end_offset"))).alias("end_offset"),
+            f.max("leader_epoch").alias("leader_epoch"),
+            f.count("trouble").alias("troubles"),
+        )
         .collect()
     }
     found = []
@@ -108,14 +112,19 @@ def logs(batches: DataFrame, replicas: Iterable[Replica]) -> list[Log]:
         found.append(
             Log(
                 replica=each,
-                end_offset=max(each.log_start_offset, 0 if row is None else row["end_offset"]),
+                end_offset=max(each.log_start_offset, _told(row, "end_offset", 0)),
                 leader_epoch=max(
                     -1 if each.leader_epoch is None else each.leader_epoch,
-                    -1 if row is None else row["leader_epoch"],
+                    _told(row, "leader_epoch", -1),
                 ),
+                is_sound=_told(row, "troubles", 0) == 0,
             )
         )
     return found
+
+
+def _told(row: Row | None, name: str, otherwise: int) -> int:
+    return otherwise if row is None or row[name] is None else int(row[name])
 
 
 def leading(logs: Iterable[Log]) -> dict[int, Log]:

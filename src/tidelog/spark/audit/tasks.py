@@ -26,12 +26,13 @@ def own_session(spark: SparkSession) -> SparkSession:
 
 
 def size_for(spark: SparkSession, rows: int) -> None:
-    """As many tasks for a join as its rows need; no compiling for a handful of rows."""
-    least = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    """As many tasks as so many rows need; for a handful one, and nothing is compiled for them."""
+    is_small = rows < ROWS_TO_COMPILE_FOR
+    least = 1 if is_small else int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(least, math.ceil(rows / ROWS_PER_TASK))
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    if rows < ROWS_TO_COMPILE_FOR:
-        spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    spark.conf.set("spark.sql.codegen.wholeStage", "false" if is_small else "true")
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if is_small else "FALLBACK")
 
 
 def per_item(
@@ -40,16 +41,21 @@ def per_item(
     work: Callable[[T], Iterator[pa.RecordBatch]],
     schema: str,
 ) -> DataFrame:
-    """The rows that `work` makes of each item; items and work go to Spark's Python workers."""
+    """The rows that `work` makes of each item; items and work go to Spark's Python workers.
+
+    A task for each, unless `size_for` was told of a handful of rows.
+    """
     if not items:
         return spark.createDataFrame([], schema)
+    is_small = spark.conf.get("spark.sql.codegen.wholeStage") == "false"
+    tasks = 1 if is_small else len(items)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from work(items[number])
 
-    return spark.range(0, len(items), 1, len(items)).mapInArrow(run, schema)
+    return spark.range(0, len(items), 1, tasks).mapInArrow(run, schema)
 
 
 class RowBuffer:

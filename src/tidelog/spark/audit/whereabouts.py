@@ -16,38 +16,36 @@ def with_replicas(findings: DataFrame, batches: DataFrame) -> DataFrame:
     Only batches that reach over a finding's offset are unpacked. Offsets are put into buckets to
     find them: a batch that touches several is in each of them.
     """
-    sought = (
-        findings.where("offset is not null and replicas is null")
-        .select("partition", "offset")
-        .distinct()
-        .withColumn("bucket", f.floor(f.col("offset") / BUCKET_OFFSETS))
+    numbered = findings.withColumn("row", f.monotonically_increasing_id()).localCheckpoint()
+    sought = numbered.where("offset is not null and replicas is null").select(
+        "row",
+        "partition",
+        f.col("offset").alias("sought_offset"),
+        f.col("key").alias("sought_key"),
+        f.col("value_sha256").alias("sought_sha256"),
+        f.floor(f.col("offset") / BUCKET_OFFSETS).alias("bucket"),
     )
-    spread = batches.where("trouble is null and not is_control").withColumn(
-        "bucket",
-        f.explode(
-            f.sequence(
-                f.floor(f.col("base_offset") / BUCKET_OFFSETS),
-                f.floor((f.col("end_offset") - 1) / BUCKET_OFFSETS),
-            )
-        ),
-    )
+    first = f.floor(f.col("base_offset") / BUCKET_OFFSETS)
+    last = f.floor((f.col("end_offset") - 1) / BUCKET_OFFSETS)
+    places = sought.select("partition", "bucket", "sought_offset").distinct()
     covering = (
-        spread.join(sought, ["partition", "bucket"])
-        .where("base_offset <= offset and offset < end_offset")
+        batches.where("trouble is null and not is_control")
+        .withColumn("bucket", f.explode(f.sequence(first, last)))
+        .join(places, ["partition", "bucket"])
+        .where("base_offset <= sought_offset and sought_offset < end_offset")
         .select(*batches.columns)
         .distinct()
     )
-    records = record_frame_of_batches(covering).select(
-        "partition",
-        "offset",
-        "node",
-        f.col("key").alias("held_key"),
-        f.lower(f.hex("digest")).alias("held_sha256"),
+    is_it = (
+        (f.col("offset") == f.col("sought_offset"))
+        & f.col("key").eqNullSafe(f.col("sought_key"))
+        & f.lower(f.hex("digest")).eqNullSafe(f.col("sought_sha256"))
     )
-    numbered = findings.withColumn("row", f.monotonically_increasing_id()).persist()
     holders = (
-        numbered.join(records, ["partition", "offset"])
-        .where("held_key <=> key and held_sha256 <=> value_sha256")
+        record_frame_of_batches(covering)
+        .select("partition", "offset", "node", "key", "digest")
+        .join(sought, "partition")
+        .where(is_it)
         .groupBy("row")
         .agg(f.sort_array(f.collect_set("node")).alias("holders"))
     )

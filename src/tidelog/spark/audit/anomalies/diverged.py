@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from tidelog.spark.audit.findings import bare_finding, sentence
@@ -61,34 +61,32 @@ def diverged(
         .where("offset >= log_start_offset and offset >= leading_start_offset")
         .where("offset < log_end_offset and offset < committed_offset")
     )
-    is_absent = f.col("leader_epoch").isNull()
-    is_extra = f.col("leading_epoch").isNull()
+    is_absent, is_extra = f.col("leader_epoch").isNull(), f.col("leading_epoch").isNull()
     differs = (
         (f.col("leader_epoch") != f.col("leading_epoch"))
         | ~f.col("key").eqNullSafe(f.col("leading_key"))
         | ~f.col("digest").eqNullSafe(f.col("leading_digest"))
     )
     has_gap = f.lit(not is_compacted) & (is_absent | is_extra)
+    digest = f.when(is_absent, f.col("leading_digest")).otherwise(f.col("digest"))
+    wrong = both.where(has_gap | (~is_absent & ~is_extra & differs)).select(
+        *("partition", "offset"),
+        f.array("node", "leading_node").alias("replicas"),
+        f.coalesce("leader_epoch", "leading_epoch").alias("leader_epoch"),
+        f.when(is_absent, f.col("leading_key")).otherwise(f.col("key")).alias("key"),
+        f.lower(f.hex(digest)).alias("value_sha256"),
+        _evidence().alias("evidence"),
+    )
+    return bare_finding(wrong, NAME, f.col("evidence"))
+
+
+def _evidence() -> Column:
     says = (
-        f.when(is_absent, " has nothing here, unlike replica ")
-        .when(is_extra, " has a record here, unlike replica ")
+        f.when(f.col("leader_epoch").isNull(), " has nothing here, unlike replica ")
+        .when(f.col("leading_epoch").isNull(), " has a record here, unlike replica ")
         .otherwise(" has another record here than replica ")
     )
-    text = sentence(
+    return sentence(
         *("replica ", f.col("node"), says, f.col("leading_node")),
         *("; both have all that is committed below ", f.col("committed_offset")),
-    )
-    wrong = both.where(has_gap | (~is_absent & ~is_extra & differs)).withColumn("says", text)
-    return bare_finding(
-        wrong.select(
-            *("partition", "offset", "says"),
-            f.array("node", "leading_node").alias("replicas"),
-            f.coalesce("leader_epoch", "leading_epoch").alias("leader_epoch"),
-            f.when(is_absent, f.col("leading_key")).otherwise(f.col("key")).alias("key"),
-            f.lower(
-                f.hex(f.when(is_absent, f.col("leading_digest")).otherwise(f.col("digest")))
-            ).alias("value_sha256"),
-        ),
-        NAME,
-        f.col("says"),
     )
