@@ -67,12 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="./dev bench",
         description="Measures one broker of Tidelog and, where Java and Maven's artifacts can be "
         f"had, of Apache Kafka {KAFKA_VERSION} in the same run, on loopback.",
-        epilog="three brokers have benchmarks of their own, each with --help:\n"
-        + "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in OF_THREE.items())
-        + "\nwithout any broker:\n"
-        + "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in OF_NONE.items())
-        + "\nWhat each line means: docs/benchmarks.md. A full run takes about a quarter of an "
-        "hour;\nnothing else should be running.",
+        epilog=_others(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(effort="full", without=[])
@@ -113,6 +108,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to a file")
     return parser
+
+
+def _others() -> str:
+    """The benchmarks that have a name of their own."""
+    of_three, of_none = (
+        "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in benches.items())
+        for benches in (OF_THREE, OF_NONE)
+    )
+    return (
+        f"three brokers have benchmarks of their own, each with --help:\n{of_three}\n"
+        f"without any broker:\n{of_none}\n"
+        "What each line means: docs/benchmarks.md. A full run takes about a quarter of an hour;\n"
+        "nothing else should be running."
+    )
 
 
 def _heading(effort: Effort, name: str, took_s: float) -> str:

@@ -20,10 +20,3 @@ def binary_array(data: Octets, sizes: Numbers) -> pa.Array:
 def joined(*parts: pa.Array | pa.Scalar) -> pa.Array:
     """The parts of each row one after the other; a null is nothing."""
     return pc.binary_join_element_wise(*parts, _NOTHING, null_handling="replace")
-
-
-def content_of(array: pa.Array) -> memoryview:
-    """The bytes of all rows of an array that was just made, without anything between them."""
-    assert array.offset == 0
-    _, _, content = array.buffers()
-    return memoryview(content) if content is not None else memoryview(b"")
