@@ -19,6 +19,7 @@ from tests.spark.audit_histories import (
     ok,
     run,
 )
+from tidelog.cli.audit_report import MEANINGS
 from tidelog.spark.audit.transactions import ABORTED, OPEN
 
 THREE = [held(0, "v0"), held(1, "v1"), held(2, "v2")]
@@ -321,6 +322,12 @@ def test_a_finding_has_the_evidence(judged: dict[str, Judged]) -> None:
     )
     (ghost,) = judged["refused and there"].rows
     assert ghost["evidence"] == "told refused (SOME_ERROR), but it stands at 4"
+
+
+def test_every_class_has_a_meaning_for_people(judged: dict[str, Judged]) -> None:
+    said = {verdict for each in judged.values() for verdict in each.classes}
+    said |= {name for each in judged.values() for name, _ in each.finds}
+    assert said <= MEANINGS.keys()
 
 
 @pytest.mark.long

@@ -5,7 +5,8 @@
 | ok | where it was said to be | kept |
 | ok | elsewhere | **misplaced** |
 | ok | no | **lost**; or expired, compacted, uncommitted, untraceable |
-| ok | aborted, or not yet decided | aborted, open |
+| ok | its transaction was aborted | aborted |
+| anything | its transaction is not decided | open |
 | aborted | readers get it, do not | **aborted but read**, aborted |
 | unknown | yes, no | unknown, kept; unknown, absent |
 | refused | yes, no | **ghost**, refused |
@@ -133,9 +134,9 @@ def _innocent() -> list[tuple[str, Column]]:
     return [
         (KEPT, is_ok & is_there),
         (UNKNOWN_KEPT, is_told & (outcome == "unknown") & is_there),
+        (STILL_OPEN, f.coalesce(f.col("state") == OPEN, f.lit(False))),
         (UNKNOWN_ABSENT, is_told & (outcome == "unknown")),
         (REFUSED, is_told & (outcome == "refused")),
-        (STILL_OPEN, f.coalesce(f.col("state") == OPEN, f.lit(False))),
         (ABORTED_AS_TOLD, f.coalesce(f.col("state") == ABORTED, f.lit(False))),
         (ABORTED_AS_TOLD, is_told & (outcome == "aborted")),
         (COMPACTED, is_ok & is_absent & f.col("is_superseded")),

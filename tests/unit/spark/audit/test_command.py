@@ -1,0 +1,163 @@
+"""`tidelog audit` says what is wrong with its input in one line, before Spark takes its time."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from tests.unit.spark.audit.journals import begin, end, told, write
+from tidelog.cli.app import app
+from tidelog.cli.audit_report import print_report
+from tidelog.spark import session
+from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
+from tidelog.spark.audit.findings import COLUMNS
+from tidelog.spark.audit.journal_index import index_journals
+from tidelog.spark.audit.report import Published, Report
+from tidelog.spark.java import JavaMissing
+
+NOT_JUDGED = 2
+
+
+def audit(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
+def complaint(result: Result) -> str:
+    assert result.exit_code == NOT_JUDGED, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1 and result.stdout == "", result.output
+    return lines[0]
+
+
+def test_a_journal_that_is_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "acks.jsonl", "hello")
+    said = complaint(audit("--acks", path))
+    assert said.startswith(f"tidelog audit: {path}:1: no acks journal: it begins with 'hello'")
+
+
+def test_a_journal_that_is_not_there(tmp_path: Path) -> None:
+    said = complaint(audit("--acks", tmp_path / "nothing"))
+    assert said == f"tidelog audit: {tmp_path}/nothing cannot be read: No such file or directory"
+
+
+def test_journals_about_several_topics(tmp_path: Path) -> None:
+    path = write(tmp_path / "j", begin(topic="orders"), end(0), begin(topic="payments"), end(0))
+    said = complaint(audit("--acks", path))
+    assert said == (
+        "tidelog audit: the journals are about orders, payments: say which with --topic"
+    )
+    said = complaint(audit("--acks", path, "--topic", "other"))
+    assert said == "tidelog audit: the journals are about orders, payments, not about other"
+
+
+def test_without_spark_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_spec = importlib.util.find_spec
+
+    def without_pyspark(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "pyspark" else find_spec(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", without_pyspark)
+    said = complaint(audit("--acks", write(tmp_path / "j", begin(), end(0))))
+    assert said == "tidelog audit: tidelog audit needs Spark: pip install 'tidelog[spark]'"
+
+
+def test_without_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_java() -> Path:
+        raise JavaMissing("Spark needs Java 17 or newer (there is none)")
+
+    monkeypatch.setattr(session, "ensure_java", no_java)
+    said = complaint(audit("--acks", write(tmp_path / "j", begin(), end(0))))
+    assert said == "tidelog audit: Spark needs Java 17 or newer (there is none)"
+
+
+def test_a_usage_that_is_wrong(tmp_path: Path) -> None:
+    path = write(tmp_path / "j", begin(), end(0))
+    assert audit().exit_code == NOT_JUDGED
+    assert "--conf" in complaint(audit("--acks", path, "--conf", "nonsense"))
+
+
+def report(tmp_path: Path, **more: object) -> Report:
+    journal = write(tmp_path / "j", begin(acks="1"), told(0), told(1), end(2))
+    finding = {
+        **dict.fromkeys(COLUMNS),
+        "finding": "lost",
+        "partition": 0,
+        "offset": 1,
+        "replicas": [2],
+        "key": bytearray(b"\xff"),
+        "told": "ok",
+        "run": "r1",
+        "number": 1,
+        "line": 3,
+        "evidence": "told ok at offset 1 (acks=1), but the log ends at 1",
+    }
+    facts = TopicFacts(
+        topic="orders",
+        topic_id="id",
+        is_compacted=False,
+        partitions={
+            0: PartitionFacts(
+                partition=0,
+                log_start_offset=0,
+                end_offset=1,
+                log_end_offset=1,
+                high_watermark=1,
+                read_from="a test",
+            )
+        },
+    )
+    given: dict[str, object] = {
+        "findings": {"lost": 1},
+        "first": (finding,),
+        "counts": {("kept", "1"): 1, ("lost", "1"): 1, ("unexpected", None): 4_000},
+        "notes": ("mind the gap",),
+        **more,
+    }
+    runs = tuple(index_journals([journal]))
+    return Report(facts=facts, runs=runs, told=2, held=4_001, **given)  # type: ignore[arg-type]
+
+
+def printed(given: Report) -> str:
+    out = io.StringIO()
+    print_report(given, Console(file=out, width=160, highlight=False))
+    return out.getvalue()
+
+
+def test_people_read_counts_findings_and_the_verdict_last(tmp_path: Path) -> None:
+    text = printed(report(tmp_path))
+    lines = [line.split() for line in text.splitlines()]
+    assert "orders: 2 records were told in 1 run; the topic holds 4,001 in 1 partition" in text
+    assert ["class", "acks=1", "not", "told"] in lines
+    assert ["kept", "1", "-", "told", "ok,", "and", "there"] in lines
+    assert ["unexpected", "-", "4,000", "no", "journal", "knows", "of", "it"] in lines
+    assert "orders-0 @ 1" in text and "r1 number 1 (line 3)" in text and "log ends at 1" in text
+    assert "note: mind the gap" in text
+    assert text.splitlines()[-1] == "findings: 1 lost"
+
+
+def test_a_clean_report_says_so(tmp_path: Path) -> None:
+    published = Published(records=9, sources=9, unnamed=0, waiting=3, filtered=0)
+    clean = report(tmp_path, findings={}, first=(), published=published)
+    text = printed(clean)
+    assert "published: 9 records of 9 source records; 3 wait" in text
+    assert text.splitlines()[-1] == "no finding: nothing that was acknowledged is lost"
+
+
+def test_programs_read_one_document(tmp_path: Path) -> None:
+    told_json = report(tmp_path).as_json()
+    assert told_json["classes"] == {
+        "kept": {"1": 1},
+        "lost": {"1": 1},
+        "unexpected": {"none": 4_000},
+    }
+    assert told_json["findings"] == {"lost": 1} and told_json["findings_total"] == 1
+    assert told_json["first_findings"][0]["key"] == {"base64": "/w=="}
+    assert told_json["runs"][0]["acks"] == "1" and told_json["partitions"][0]["end_offset"] == 1
