@@ -58,16 +58,7 @@ def sink_plan(
     settings: Mapping[str, str] | None = None,
 ) -> SinkPlan:
     """SinkRefused, which says what would be right, for everything that cannot be."""
-    if (topic is None) == (not topics):
-        raise SinkRefused(
-            "a sink needs either topic=..., for all rows, or topics=[...], of which each row names"
-            " one in its column topic"
-        )
-    names = (topic,) if topic is not None else tuple(dict.fromkeys(topics))
-    for name in names:
-        trouble = refuse_topic_name(name)
-        if trouble is not None:
-            raise SinkRefused(trouble)
+    names = _topics(topic, topics)
     _check_id(sink_id)
     if compression not in COMPRESSIONS:
         raise SinkRefused(f"compression {compression!r} is not one of {', '.join(COMPRESSIONS)}")
@@ -96,6 +87,20 @@ def sink_plan(
     except ConfigError as error:
         raise SinkRefused(str(error)) from None
     return plan
+
+
+def _topics(topic: str | None, topics: Sequence[str]) -> tuple[str, ...]:
+    if (topic is None) == (not topics):
+        raise SinkRefused(
+            "a sink needs either topic=..., for all rows, or topics=[...], of which each row names"
+            " one in its column topic"
+        )
+    names = (topic,) if topic is not None else tuple(dict.fromkeys(topics))
+    for name in names:
+        trouble = refuse_topic_name(name)
+        if trouble is not None:
+            raise SinkRefused(trouble)
+    return names
 
 
 def _check_id(sink_id: str) -> None:

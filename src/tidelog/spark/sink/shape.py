@@ -73,15 +73,12 @@ def _bytes(frame: DataFrame, name: str, kind: DataType) -> Column:
 
 
 def _headers(frame: DataFrame, name: str, kind: DataType) -> Column:
-    fields = kind.elementType.fields if _is_array_of_structs(kind) else []  # type: ignore[attr-defined]
+    struct = kind.elementType if isinstance(kind, ArrayType) else None
+    fields = struct.fields if isinstance(struct, StructType) else []
     kinds = [(each.name.lower(), type(each.dataType)) for each in fields]
     if kinds != [("key", StringType), ("value", BinaryType)]:
         raise SinkRefused(f"column {name} must be {_HEADERS_TYPE}, and is {kind.simpleString()}")
     return frame[name].cast(_HEADERS_TYPE).alias(HEADERS)
-
-
-def _is_array_of_structs(kind: DataType) -> bool:
-    return isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType)
 
 
 def _partition(frame: DataFrame, name: str, kind: DataType) -> Column:

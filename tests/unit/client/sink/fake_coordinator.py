@@ -286,10 +286,11 @@ class FakeCoordinator:
         group = offset_fetch.OffsetFetchResponseGroup(group_id=request.groups[0].group_id)
         if self._is_elsewhere(0, broker_id):
             group.error_code = E.NOT_COORDINATOR
-        elif self.marker is not None or self.pending_marker is not None:
+        elif self.marker is not None or (
             # Whoever asks for all offsets hears nothing of a first one that is not decided yet.
-            if self.marker is not None or request.groups[0].topics is not None:
-                group.topics = [self._told_marker(request.require_stable)]
+            self.pending_marker is not None and request.groups[0].topics is not None
+        ):
+            group.topics = [self._told_marker(request.require_stable)]
         return offset_fetch.OffsetFetchResponse(groups=[group])
 
     def _told_marker(self, require_stable: bool) -> offset_fetch.OffsetFetchResponseTopics:

@@ -26,6 +26,7 @@ QUERY = "query-1"
 PATIENCE_MS = 60_000
 Rows = Mapping[int, Iterable[str]]
 """Values by partition of the topic."""
+ROWS: Rows = {0: ["a", "b", "c"], 1: ["d"]}
 
 
 class Batch(NamedTuple):
@@ -118,6 +119,12 @@ class Run:
 
     def begin(self, batch_id: int, *, source: str | None = None) -> Begun | AlreadyPublished:
         return self.lead(self.driver.begin(batch_id, source or f"source-{batch_id}"))
+
+    def begun(self, batch_id: int) -> Begun:
+        """A batch that was not published before."""
+        begun = self.begin(batch_id)
+        assert isinstance(begun, Begun)
+        return begun
 
     def write(self, begun: Begun, rows: Rows) -> list[Receipt]:
         return self.stage.write(begun, rows)

@@ -13,15 +13,13 @@ import pytest
 
 from tests.unit.client import fake_answers
 from tests.unit.client.fake_cluster import FakeCluster
-from tests.unit.client.sink.stage import Run, Stage
+from tests.unit.client.sink.stage import ROWS, Run, Stage
 from tidelog.client.sink.decisions import RESENT, Decision, decide
 from tidelog.client.sink.errors import SinkError
 from tidelog.client.sink.steps import SPOKEN, Step
-from tidelog.client.sink.values import Begun
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.schema import Message, Struct
 
-ROWS = {0: ["a", "b", "c"], 1: ["d"]}
 CODES = [code for code in ErrorCode if code != ErrorCode.NONE]
 AT_START = (Step.CONFIGS, Step.FIND, Step.IDENTIFY)
 
@@ -92,9 +90,7 @@ def with_code(answer: Struct, code: int, version: int) -> Any:
 
 def publish(run: Run, *, is_aborting: bool) -> None:
     if is_aborting:
-        begun = run.begin(0)
-        assert isinstance(begun, Begun)
-        run.write(begun, {0: ["lost"]})
+        run.write(run.begun(0), {0: ["lost"]})
         run.lead(run.driver.abort("a task failed"))
     try:
         run.publish(0, ROWS)

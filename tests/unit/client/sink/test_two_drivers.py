@@ -1,0 +1,106 @@
+"""Two drivers of one sink: who was overtaken stops, and harms nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.sink.stage import P1, ROWS, Stage, encoded
+from tidelog.client.sink.errors import (
+    Fenced,
+    ForeignRun,
+    SinkError,
+)
+from tidelog.client.sink.events import MarkerDoubted
+from tidelog.core.wire.messages.api_09_offset_fetch import OffsetFetchRequest
+from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdRequest
+
+
+def test_a_driver_whose_sink_was_taken_over_stops_and_touches_nothing() -> None:
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    first.publish(0, ROWS)
+    second = stage.run(name="B").take_over()
+    before = stage.asked(InitProducerIdRequest)
+
+    with pytest.raises(ForeignRun, match=r"another run .B"):
+        first.begin(1)
+
+    assert stage.asked(InitProducerIdRequest) == before
+    assert second.publish(1, {0: ["e"]})
+
+
+def test_a_final_error_stays_final() -> None:
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    stage.run(name="B").take_over()
+
+    for _ in range(2):
+        with pytest.raises(ForeignRun):
+            first.begin(0)
+
+
+def test_a_driver_that_is_overtaken_in_its_batch_cannot_commit_it() -> None:
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    receipts = first.write(first.begun(0), {0: ["zombie"]})
+    second = stage.run(name="B").take_over()
+    begun = second.begun(0)
+
+    with pytest.raises(Fenced):
+        first.commit(receipts)
+
+    second.commit(second.write(begun, ROWS))
+    assert stage.committed() == ["a", "b", "c", "d"]
+
+
+def test_a_late_task_of_an_overtaken_driver_is_refused() -> None:
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    begun = first.begun(0)
+    first.write(begun, {0: ["zombie"]})
+    second = stage.run(name="B").take_over()
+    second.commit(second.write(second.begun(0), ROWS))
+
+    with pytest.raises(SinkError):
+        stage.write(begun, {0: ["late"]})
+    with pytest.raises(SinkError):
+        stage.write(begun, {1: ["late"]})
+
+    assert stage.committed() == ["a", "b", "c", "d"]
+
+
+def test_an_old_answer_about_the_marker_is_no_ground_to_act_on() -> None:
+    """A is stopped before it reads the answer; what it would ask for next would abort B's batch."""
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    ends = first.start(first.driver.begin(0, "source-0"))
+    clock = stage.cluster.clock
+    clock.run_until(lambda: isinstance(stage.cluster.seen[-1].request, OffsetFetchRequest))
+    first.host.freeze()
+    second = stage.run(name="B").take_over()
+    begun = second.begun(0)
+    receipts = second.write(begun, ROWS)
+    clock.run_for(1_000)
+
+    first.host.thaw()
+    clock.run_until(lambda: ends)
+
+    assert isinstance(ends[0], ForeignRun)
+    assert first.host.trace.of(MarkerDoubted)
+    second.commit(receipts)
+    assert stage.committed() == ["a", "b", "c", "d"]
+
+
+def test_a_late_task_of_our_own_does_not_end_the_run() -> None:
+    """It adds a partition after the commit, so that the next epoch is refused at first."""
+    stage = Stage()
+    run = stage.run().take_over()
+    begun = run.begun(0)
+    run.commit(run.write(begun, ROWS))
+    host, task = stage.task(begun)
+    host.do(lambda now_ms: task.append(P1, encoded(begun.identity, ["late"]), now_ms=now_ms))
+    stage.cluster.clock.run_until(lambda: task.is_settled)
+
+    assert run.publish(1, {0: ["e"]})
+
+    assert stage.committed() == ["a", "b", "c", "d", "e"]
