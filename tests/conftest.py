@@ -21,6 +21,9 @@ settings.register_profile("all", settings.get_profile("default"), max_examples=5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run the tests marked `long`")
+    parser.addoption(
+        "--spark", action="store_true", help="also run tests/spark, whose rooms are being built"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -37,8 +37,11 @@ KAFKA_SETTINGS = {
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One group, and the first: what one worker must do alone should not begin last."""
+    if not config.getoption("--spark"):
+        config.hook.pytest_deselected(items=[each for each in items if HERE in each.path.parents])
+        items[:] = [each for each in items if HERE not in each.path.parents]
     items.sort(key=lambda item: HERE not in item.path.parents)
     for item in items:
         if HERE in item.path.parents:

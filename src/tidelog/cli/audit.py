@@ -12,7 +12,7 @@ import typer
 
 from tidelog.cli.client_options import (
     DEFAULT_BOOTSTRAP,
-    DEFAULT_TIMEOUT_S,
+    DEFAULT_TIMEOUT,
     AsJson,
     CommandConfig,
     Timeout,
@@ -100,7 +100,7 @@ def audit(
     show: Shown = 20,
     as_json: AsJson = False,
     command_config: CommandConfig = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
