@@ -17,9 +17,9 @@ def tree(root: Path, **files: str) -> Path:
 
 
 def test_the_same_code_has_the_same_seeds_wherever_it_stands(tmp_path: Path) -> None:
-    here = tree(tmp_path / "here", one="a = 1\n", two="b = 2\n")
-    there = tree(tmp_path / "there", two="b = 2\n", one="a = 1\n")
-    (there / "one" / "notes.txt").write_text("no code")
+    here = tree(tmp_path / "here", core="a = 1\n", client="b = 2\n")
+    there = tree(tmp_path / "there", client="b = 2\n", core="a = 1\n")
+    (there / "core" / "notes.txt").write_text("no code")
 
     assert seed_of(here) == seed_of(there)
 
@@ -27,15 +27,23 @@ def test_the_same_code_has_the_same_seeds_wherever_it_stands(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "files",
     [
-        {"one": "a = 1\n"},
-        {"one": "a = 1\n", "two": "b = 3\n"},
-        {"one": "b = 2\n", "two": "a = 1\n"},
+        {"core": "a = 1\n"},
+        {"core": "a = 1\n", "client": "b = 3\n"},
+        {"core": "b = 2\n", "client": "a = 1\n"},
     ],
 )
 def test_other_code_has_other_seeds(tmp_path: Path, files: dict[str, str]) -> None:
-    here = tree(tmp_path / "here", one="a = 1\n", two="b = 2\n")
+    here = tree(tmp_path / "here", core="a = 1\n", client="b = 2\n")
 
     assert seed_of(tree(tmp_path / "there", **files)) != seed_of(here)
+
+
+def test_code_that_no_simulated_world_has_changes_nothing(tmp_path: Path) -> None:
+    here = tree(tmp_path / "here", core="a = 1\n", client="b = 2\n")
+    there = tree(tmp_path / "there", core="a = 1\n", client="b = 2\n", spark="c = 3\n")
+    tree(there / "client", sink="d = 4\n", shells="e = 5\n")
+
+    assert seed_of(here) == seed_of(there)
 
 
 def test_a_given_first_seed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
