@@ -15,16 +15,24 @@ from tests.kafka import KafkaBroker, KafkaCluster
 from tests.kafka.tools import QUICK_START
 from tests.process.cluster import UNHURRIED
 from tests.process.waiting import PATIENCE_S, wait_until
-from tests.spark.source_data import CODECS, FIRST_TIMESTAMP_MS, flush, producer
+from tests.spark.source_data import (
+    CODECS,
+    FIRST_TIMESTAMP_MS,
+    flush,
+    producer,
+    write_numbered,
+)
 from tests.spark.source_reading import OURS, THEIRS, read, read_by_both
 from tests.spark.topics import NewTopic, make_topic
+from tidelog.client.admin.offsets import delete_records
+from tidelog.client.shells.blocking import Admin
 from tidelog.client.shells.range_reader import RangeClient
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.record_batch import batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.long
 MANY = 400_000
@@ -119,6 +127,45 @@ def _records(servers: str, partition: TopicPartition, end_offset: int) -> int:
     with RangeClient({"bootstrap.servers": servers}) as client:
         pieces = client.read(partition, start_offset=0, end_offset=end_offset)
         return sum(header.records_count for piece in pieces for _, header in batches(piece.records))
+
+
+@pytest.mark.parametrize("maker", [OURS, pytest.param(THEIRS, marks=pytest.mark.java)])
+def test_a_crash_in_the_first_batch_does_not_move_its_start(
+    spark: SparkSession,
+    connector_jars: list[Path],
+    tidelog3: tidelog.Cluster,
+    new_topic: NewTopic,
+    tmp_path: Path,
+    maker: str,
+) -> None:
+    """Spark's checkpoint has only the end of the batch when it is run again. Its first records are
+    deleted meanwhile: to begin after them, as `earliest` would now, would be to lose them."""
+    topic, servers = new_topic(tidelog3), tidelog3.bootstrap_servers
+    write_numbered(servers, topic, 10, partitions=1)
+
+    def crash(rows: DataFrame, batch_id: int) -> None:
+        raise RuntimeError("a crash in the first batch")
+
+    def run() -> None:
+        reader = spark.readStream.format(maker).option("kafka.bootstrap.servers", servers)
+        writer = (
+            reader.option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .load()
+            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+        )
+        crashing = writer.foreachBatch(crash) if not has_crashed else writer.format("noop")
+        crashing.start().awaitTermination()
+
+    has_crashed = False
+    with pytest.raises(Exception, match="a crash in the first batch"):
+        run()
+    with Admin({"bootstrap.servers": servers}) as admin:
+        admin.ask(delete_records(TopicPartition(topic, 0), before_offset=5))
+    has_crashed = True
+    with pytest.raises(Exception, match="failOnDataLoss"):
+        run()
 
 
 @pytest.fixture(params=["tidelog", pytest.param("kafka", marks=pytest.mark.java)])
