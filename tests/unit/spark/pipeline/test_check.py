@@ -61,7 +61,7 @@ CASES = [
     ('topic = "orders"', "", ":3: sources.orders.topic: is missing; expected topic ="),
     ('topic = "orders"', 'topc = "orders"', ":4: sources.orders.topc: is not known here; did you"),
     ('topic = "orders"', 'topic = ["orders"]', ":4: sources.orders.topic: expected a text in quo"),
-    ('topic = "orders"', 'topic = "or ders"', ":4: sources.orders.topic: 'or ders' is no name of"),
+    ('topic = "orders"', 'topic = "or ders"', ":4: sources.orders.topic: a topic name has only"),
     (
         'topic = "orders"',
         'topics = "orders"',
@@ -158,6 +158,16 @@ CASES = [
     ),
     ('table = "out/valid"', 'topic = "y"', ":18: sinks.valid.id: is missing; a topic is written"),
     ('table = "out/valid"', 'topic = "y"\nid = "a b"', ":20: sinks.valid.id: 'a b' is no id"),
+    (
+        'table = "out/valid"',
+        'topic = "y"\nid = "x"\noptions.compresion = "lz4"',
+        ":21: sinks.valid.options.compresion: is no option of a topic; did you mean 'compression'?",
+    ),
+    (
+        'table = "out/valid"',
+        'topic = "y"\nid = "x"\noptions = { writers = "many" }',
+        ":21: sinks.valid.options.writers: expected a whole number, not 'many'",
+    ),
     (
         'table = "out/valid"',
         'topic = "orders"\nid = "x"',
@@ -279,7 +289,8 @@ def test_what_no_sink_needs_is_warned_of() -> None:
 def test_topics_and_settings_are_understood() -> None:
     text = GOOD.replace(
         'table = "out/valid"',
-        'topic = "valid"\nid = "p-valid"\nkey = "order_id"\nbootstrap = "other:9092"',
+        'topic = "valid"\nid = "p-valid"\nkey = "order_id"\nbootstrap = "other:9092"\n'
+        'options = { writers = 2, "kafka.linger.ms" = 5 }',
     )
     text = (
         'spark.sql.shuffle.partitions = 4\nbootstrap = "a:1,[::1]:2"\nmaster = "local[2]"\n' + text
@@ -288,7 +299,11 @@ def test_topics_and_settings_are_understood() -> None:
     assert plan.spark == {"spark.sql.shuffle.partitions": "4"}
     assert (plan.bootstrap, plan.master) == ("a:1,[::1]:2", "local[2]")
     assert plan.sinks[0].target == TopicTarget(
-        topic="valid", sink_id="p-valid", bootstrap="other:9092", key="order_id"
+        topic="valid",
+        sink_id="p-valid",
+        bootstrap="other:9092",
+        key="order_id",
+        options={"writers": 2, "settings": {"linger.ms": "5"}},
     )
 
 

@@ -16,6 +16,7 @@ from tidelog.spark.pipeline.job.checkpoint import (
     CheckpointRefused,
     changes_since,
     held,
+    note_plan,
     offer_of,
 )
 from tidelog.spark.pipeline.table.stores import LocalStore
@@ -70,9 +71,11 @@ def test_what_has_changed_since_the_last_run_is_named(tmp_path: Path) -> None:
     plan = checked(GOOD).plan_or_raise()
     store, place = LocalStore(), str(tmp_path / "new")
     assert changes_since(store, place, plan) == []
+    note_plan(store, place, plan)
     assert changes_since(store, place, plan) == []
     other = checked(GOOD.replace("amount > 0", "amount > 1")).plan_or_raise()
     assert changes_since(store, place, other) == ["steps.valid.sql"]
+    note_plan(store, place, other)
     assert changes_since(store, place, other) == []
     elsewhere = replace(other, bootstrap="other:9092", master="local[1]")
     assert changes_since(store, place, elsewhere) == [], "where it runs decides nothing"

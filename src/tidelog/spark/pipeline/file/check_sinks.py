@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Literal
 
+from tidelog.core.model.topic_name import refuse_topic_name
 from tidelog.spark.pipeline.file.check_sources import check_bootstrap
 from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
+from tidelog.spark.pipeline.file.keys import OPTIONS_OF_TOPIC
 from tidelog.spark.pipeline.file.plan import (
     BATCH_COLUMN,
     DEAD_LETTERS,
@@ -22,11 +24,11 @@ from tidelog.spark.pipeline.file.spelling import (
     SINK_ID,
     WITHOUT_RENAME,
     overlap,
-    topic_trouble,
     whole_path,
 )
 from tidelog.spark.pipeline.file.views import View, Views
 
+_KAFKA = "kafka."
 _ONLY_TABLE = ("partition_by",)
 _ONLY_TOPIC = ("id", "bootstrap", "key", "format")
 
@@ -91,7 +93,7 @@ def _topic(section: Section) -> TopicTarget | None:
             section.complain(key, "is for tables, and this is a topic")
     check_bootstrap(section)
     topic, sink_id = section.text("topic"), section.text("id")
-    trouble = None if topic is None else topic_trouble(topic)
+    trouble = None if topic is None else refuse_topic_name(topic)
     if trouble is not None:
         section.complain("topic", trouble)
     if "id" not in section.given:
@@ -113,8 +115,26 @@ def _topic(section: Section) -> TopicTarget | None:
         bootstrap=section.text("bootstrap"),
         key=section.text("key"),
         is_json=is_json,
-        options=section.values.get("options", {}),
+        options=_topic_options(section),
     )
+
+
+def _topic_options(section: Section) -> dict[str, object]:
+    """For `exactly_once`, with Kafka's own settings apart."""
+    options: dict[str, object] = {}
+    settings: dict[str, str] = {}
+    for name, value in section.values.get("options", {}).items():
+        if name.startswith(_KAFKA):
+            settings[name.removeprefix(_KAFKA)] = value
+        elif name not in OPTIONS_OF_TOPIC:
+            near = did_you_mean(name, OPTIONS_OF_TOPIC)
+            told = near or f"; expected {one_of(OPTIONS_OF_TOPIC)}, or kafka.NAME"
+            section.complain(f"options.{name}", f"is no option of a topic{told}")
+        elif OPTIONS_OF_TOPIC[name] is int and not value.isdecimal():
+            section.complain(f"options.{name}", f"expected a whole number, not {value!r}")
+        else:
+            options[name] = OPTIONS_OF_TOPIC[name](value)
+    return {**options, "settings": settings} if settings else options
 
 
 def _view(section: Section, views: Views) -> View | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+from tidelog.core.model.topic_name import refuse_topic_name
 from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
 from tidelog.spark.pipeline.file.ddl import Column, read_ddl
 from tidelog.spark.pipeline.file.keys import OPTIONS_OF_SOURCE, OWN_OPTIONS, WATERMARK
 from tidelog.spark.pipeline.file.plan import METADATA_COLUMNS, RAW_COLUMNS, Source, Watermark
 from tidelog.spark.pipeline.file.sections import Section, option, read_section
-from tidelog.spark.pipeline.file.spelling import VIEW, bootstrap_trouble, topic_trouble
+from tidelog.spark.pipeline.file.spelling import VIEW, bootstrap_trouble
 
 _PLACES = ("earliest", "latest")
 
@@ -95,7 +96,7 @@ def _topics(section: Section) -> tuple[str, ...]:
     topic = section.text("topic")
     topics = section.texts("topics") if topic is None else (topic,)
     for each in topics:
-        trouble = topic_trouble(each)
+        trouble = refuse_topic_name(each)
         if trouble is not None:
             section.complain("topic" if topic is not None else "topics", trouble)
     return topics

@@ -90,6 +90,16 @@ SINK: Keys = {
 }
 DEAD: Keys = dict(TARGET)
 
+OPTIONS_OF_TOPIC: dict[str, type[str | int]] = {
+    "compression": str,
+    "batch_bytes": int,
+    "writers": int,
+    "order_by": str,
+    "attempts": int,
+    "transaction_timeout_ms": int,
+    "resume_at": int,
+}
+"""What `exactly_once` takes; besides these, Kafka's own settings as `kafka.NAME`."""
 OPTIONS_OF_SOURCE = {
     "starting_offsets": "startingOffsets",
     "max_offsets_per_trigger": "maxOffsetsPerTrigger",

@@ -9,20 +9,12 @@ VIEW = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SINK = re.compile(r"[A-Za-z0-9_-]+")
 PIPELINE = re.compile(r"[A-Za-z0-9._-]+")
 SINK_ID = re.compile(r"[A-Za-z0-9._-]{1,200}")
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _BROKER = re.compile(r"(\[[0-9a-fA-F:]+\]|[^\s:,\[\]]+):(\d{1,5})")
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|mesos)://.+|k8s://.+|yarn")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/")
 _PORT_MAX = 65_535
 WITHOUT_RENAME = ("s3", "s3a", "s3n", "gs", "wasb", "oss", "cosn")
 """Stores of objects, in which a directory is only a manner of speaking."""
-
-
-def topic_trouble(topic: str) -> str | None:
-    """What is wrong with a topic's name, in Kafka's terms."""
-    if topic in (".", "..") or _TOPIC.fullmatch(topic) is None:
-        return f"{topic!r} is no name of a topic; expected up to 249 letters, digits, '.', '_', '-'"
-    return None
 
 
 def bootstrap_trouble(text: str) -> str | None:

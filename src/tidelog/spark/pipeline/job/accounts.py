@@ -80,12 +80,12 @@ class SinkAccount:
         return sum(each.dead for each in self.sources.values())
 
     def uneven(self) -> str | None:
-        """A sentence if the sums do not come out even, which would be our mistake."""
+        """A sentence if the sums do not come out even: our mistake, or tasks that ran twice."""
         dropped = sum(each.dropped for each in self.views.values())
         if dropped != self.duplicates + self.late:
             return (
                 f"{dropped} rows were dropped on the way, but {self.duplicates} are duplicates"
-                f" and {self.late} came late"
+                f" and {self.late} came late; tasks that ran twice may have counted twice"
             )
         return None
 

@@ -76,18 +76,17 @@ def held(checkpoint: str) -> Iterator[None]:
 
 
 def changes_since(store: Store, checkpoint: str, plan: Plan) -> list[str]:
-    """The keys that say something else than when the checkpoint was last used; and note them."""
+    """The keys that say something else than when the checkpoint was last used."""
     now = described(plan)
     told = store.read(f"{checkpoint}/{PLAN_FILE}")
     before = now if told is None else json.loads(told)
-    if told is None or before != now:
-        store.make(checkpoint)
-        store.write(f"{checkpoint}/{PLAN_FILE}", json.dumps(now, indent=1) + "\n")
-    return sorted(
-        key
-        for key in {*before, *now}
-        if before.get(key) != now.get(key) and (key in before or key in now)
-    )
+    return sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+
+
+def note_plan(store: Store, checkpoint: str, plan: Plan) -> None:
+    """For the next run to compare with."""
+    store.make(checkpoint)
+    store.write(f"{checkpoint}/{PLAN_FILE}", json.dumps(described(plan), indent=1) + "\n")
 
 
 def described(plan: Plan) -> dict[str, str]:

@@ -34,7 +34,13 @@ from tidelog.spark.pipeline.job.events import (
     Ticked,
     Warned,
 )
-from tidelog.spark.pipeline.job.frames import Frames, as_records, dead_as_records, into_sink
+from tidelog.spark.pipeline.job.frames import (
+    FrameRefused,
+    Frames,
+    as_records,
+    dead_as_records,
+    into_sink,
+)
 from tidelog.spark.pipeline.job.sinks import (
     BatchFunction,
     StopAsked,
@@ -124,6 +130,7 @@ class Run:
             for each in self.sinks:
                 if each.query is not None and each.query.isActive:
                     each.query.stop()
+                each.watched.close()
             self._spark.streams.removeListener(self._ear)
 
     # Beginning.
@@ -133,7 +140,10 @@ class Run:
             watched = WatchedSink(function, self._not_another)
             running = RunningSink(sink, watched)
             self.sinks.append(running)
-            running.query = self._begun(sink, frame, watched)
+            try:
+                running.query = self._begun(sink, frame, watched)
+            except PySparkException as error:
+                raise FrameRefused(f"sinks.{sink.name}", first_sentence(str(error))) from None
         names = tuple(each.sink.name for each in self.sinks)
         self._tell(Started(name=self._plan.name, sinks=names, log=self._log))
 
@@ -243,7 +253,6 @@ class Run:
             self._stopping.pause(0.02)
 
     def _now(self, active: list[RunningSink]) -> Ticked:
-        now_s = time.monotonic()
         return Ticked(
             sinks=tuple(
                 SinkNow(
@@ -251,7 +260,7 @@ class Run:
                     is_topic=not isinstance(each.sink.target, TableTarget),
                     is_active=each in active,
                     is_busy=each.watched.began_s is not None,
-                    open_s=None if (began := each.watched.began_s) is None else now_s - began,
+                    open_s=each.watched.open_s,
                     account=each.account,
                 )
                 for each in self.sinks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,6 +12,7 @@ from tidelog.spark.pipeline.file.plan import BATCH_COLUMN, TableTarget, TopicTar
 from tidelog.spark.pipeline.job.checkpoint import offer_of, offsets_path
 from tidelog.spark.pipeline.table.publishing import Table
 from tidelog.spark.pipeline.table.stores import LocalStore, Store, store_for
+from tidelog.spark.sink.exactly_once import ExactlyOnce, exactly_once
 
 BatchFunction = Callable[[DataFrame, int], None]
 
@@ -66,15 +66,10 @@ class TableSink:
         self._checkpoints.sync(f"{self._checkpoint}/metadata")
 
 
-def topic_sink(target: TopicTarget, *, bootstrap: str) -> BatchFunction:
+def topic_sink(target: TopicTarget, *, bootstrap: str) -> ExactlyOnce:
     """Batches into a topic, each as one transaction."""
-    from tidelog import spark
-
-    exactly_once: Any = spark.exactly_once
-    function: BatchFunction = exactly_once(
-        target.bootstrap or bootstrap, target.sink_id, topic=target.topic, **target.options
-    )
-    return function
+    servers = target.bootstrap or bootstrap
+    return exactly_once(servers, target.sink_id, topic=target.topic, **target.options)
 
 
 class WatchedSink:
@@ -84,8 +79,22 @@ class WatchedSink:
         self._function = function
         self._stopping = stopping
         self.began_s: float | None = None
-        """Since when a batch is under way; for a topic, its transaction is no older."""
+        """Since when a batch is under way."""
         self.error: Exception | None = None
+
+    @property
+    def open_s(self) -> float | None:
+        """How long a batch has been with the sink; for a topic, the age of its transaction."""
+        if isinstance(self._function, ExactlyOnce):
+            age_ms = self._function.transaction_age_ms
+            return None if age_ms is None else age_ms / 1_000
+        began_s = self.began_s
+        return None if began_s is None else time.monotonic() - began_s
+
+    def close(self) -> None:
+        """When the query has ended."""
+        if isinstance(self._function, ExactlyOnce):
+            self._function.close()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         if self._stopping.is_set():

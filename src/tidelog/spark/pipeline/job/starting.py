@@ -18,7 +18,12 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tidelog.spark.pipeline.file.plan import Plan
-from tidelog.spark.pipeline.job.checkpoint import CheckpointRefused, changes_since, held
+from tidelog.spark.pipeline.job.checkpoint import (
+    CheckpointRefused,
+    changes_since,
+    held,
+    note_plan,
+)
 from tidelog.spark.pipeline.job.events import Ending, Outcome, Tell, Warned
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, Reader, topic_reader
 from tidelog.spark.pipeline.job.running import Run
@@ -66,6 +71,9 @@ def start(
                 return _run(plan, session, servers, tell, stopping, log, read)
     except _FORESEEN as error:
         return Outcome(ending=Ending.FAILED, accounts={}, reason=str(error), log=log)
+    except OSError as error:
+        reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+        return Outcome(ending=Ending.FAILED, accounts={}, reason=reason, log=None)
     except (PySparkException, Py4JError) as error:
         _note(log, str(error))
         return Outcome(
@@ -82,7 +90,8 @@ def _run(
     log: str | None,
     read: Reader | None,
 ) -> Outcome:
-    for key in changes_since(store_for(plan.checkpoint, session), plan.checkpoint, plan):
+    store = store_for(plan.checkpoint, session)
+    for key in changes_since(store, plan.checkpoint, plan):
         tell(
             Warned(
                 text=f"{key} has changed since the checkpoint was made:"
@@ -93,6 +102,7 @@ def _run(
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     frames = Frames(session, plan, read or topic_reader(session, bootstrap=servers))
     frames.build()
+    note_plan(store, plan.checkpoint, plan)
     run = Run(
         session,
         plan,
@@ -112,7 +122,10 @@ def _session(
 ) -> Iterator[SparkSession]:
     """The given session's twin with views of its own, or a new Spark that ends with the run."""
     if spark is not None:
-        yield spark.newSession()
+        twin = spark.newSession()
+        for key, value in plan.spark.items():
+            twin.conf.set(key, value)
+        yield twin
         return
     is_new = SparkContext._active_spark_context is None
     settings = {**_SETTINGS, **plan.spark}

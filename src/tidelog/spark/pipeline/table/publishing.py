@@ -51,6 +51,8 @@ class Table:
         self._store = store
         self._run_id = run_id
         self._count = count
+        self._latest: int | None = None
+        self._is_known = False
 
     def open(self) -> None:
         """Remove what earlier runs began and did not finish."""
@@ -59,9 +61,12 @@ class Table:
 
     @property
     def latest_batch_id(self) -> int | None:
-        """The greatest number that was published."""
-        found = [batch_of(name) for name in self._store.names(self._path)]
-        return max((each for each in found if each is not None), default=None)
+        """The greatest number that was published; looked up once, since nobody else writes."""
+        if not self._is_known:
+            found = [batch_of(name) for name in self._store.names(self._path)]
+            self._latest = max((each for each in found if each is not None), default=None)
+            self._is_known = True
+        return self._latest
 
     def publish(
         self, offer: Offer, *, write: Callable[[str], None], before_commit: Callable[[], None]
@@ -109,4 +114,5 @@ class Table:
             raise TableRefused(
                 f"{place} appeared meanwhile: another run writes to this table; stop one of them"
             ) from None
+        self._latest = offer.batch_id
         return Published(row=row, is_new=True)
