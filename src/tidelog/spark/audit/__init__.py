@@ -1,12 +1,15 @@
 """The audit: what producers were told, what a topic holds and what a sink published, compared.
 
-journal_index, journal_columns   an acks journal, as runs and as columns
-told                             every outcome as a row
-replicas, segment_frames         segment files of every replica, as batches and records
-broker_facts, broker_frames      the same topic through its brokers
-transactions, batches            which records count, and their digests
-pairing, pairs                   told and held records, each found once
-anomalies/, verdict              one file for each thing that can be wrong; the classes
-published, publishing            what a sink made of the topic
-audit, report                    the order of it all, and what is told at the end
+| modules | what they are about |
+|---|---|
+| journal_index, journal_columns, told | an acks journal, as runs and as rows |
+| replicas, segment_reading, segment_frames, replica_facts | the segment files of every replica |
+| broker_facts, broker_reading, broker_frames | the same topic through its brokers |
+| batches, transactions | which records count, and their digests |
+| pairing, pairs, superseded | told and held records, each found once |
+| anomalies/, verdict, findings, whereabouts | what can be wrong, and the evidence |
+| published_rows, published, publishing | what a sink made of the topic |
+| wish, audit, report, starting | the order of it all, from question to answer |
+
+What runs in tasks (`*_reading`, `*_columns`, `*_rows`, batches, transactions) knows no Spark.
 """

@@ -63,10 +63,18 @@ class _Topic:
     """Whether every byte of its replicas can be read."""
 
 
-def audit(spark: SparkSession, wish: Wish, say: Say = lambda text: None) -> Report:
-    """AuditRefused if the input is not what it should be; whatever is found is in the report."""
+def audit(
+    spark: SparkSession,
+    wish: Wish,
+    say: Say = lambda text: None,
+    journals: Journals | None = None,
+) -> Report:
+    """AuditRefused if the input is not what it should be; whatever is found is in the report.
+
+    `journals` may have been looked at before.
+    """
     try:
-        return _Audit(own_session(spark), wish, say).make()
+        return _Audit(own_session(spark), wish, say).make(journals or journals_of(wish))
     except PythonException as error:
         refused = told_by_a_task(str(error))
         if refused is None:
@@ -74,8 +82,17 @@ def audit(spark: SparkSession, wish: Wish, say: Say = lambda text: None) -> Repo
         raise refused from None
 
 
-def runs_of(wish: Wish) -> tuple[str, list[Run], list[str]]:
-    """The topic, the runs that are about it, and what to say of the others."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journals:
+    """The topic, the runs that are about it, and what to say of them."""
+
+    topic: str
+    runs: list[Run]
+    notes: list[str]
+
+
+def journals_of(wish: Wish) -> Journals:
+    """What the journals are about; AuditRefused if they are none."""
     runs = index_journals(list(wish.journals))
     topics = sorted({run.topic for run in runs})
     topic = wish.topic
@@ -95,7 +112,7 @@ def runs_of(wish: Wish) -> tuple[str, list[Run], list[str]]:
     ]
     if len(chosen) < len(runs):
         notes.append(f"{len(runs) - len(chosen)} runs of the journals are about other topics")
-    return topic, chosen, notes
+    return Journals(topic=topic, runs=chosen, notes=notes)
 
 
 class _Audit:
@@ -105,19 +122,19 @@ class _Audit:
         self._say = say
         self._kept: list[DataFrame] = []
 
-    def make(self) -> Report:
-        topic_name, runs, notes = runs_of(self._wish)
+    def make(self, journals: Journals) -> Report:
+        runs = journals.runs
         entries = sum(run.entries for run in runs)
-        self._say(f"{entries:,} outcomes in {len(runs)} runs about {topic_name}")
+        self._say(f"{entries:,} outcomes in {len(runs)} runs about {journals.topic}")
         try:
-            topic = self._topic(topic_name, entries)
+            topic = self._topic(journals.topic, entries)
             _check_topic_id(runs, topic.facts)
             pairs = pair(
                 told_frame(self._spark, runs), topic.held, run_frame(self._spark, runs), topic.facts
             )
             self._kept += pairs.kept
             self._say(f"{pairs.held:,} records in the topic; judging")
-            return self._report(topic, runs, pairs, notes)
+            return self._report(topic, runs, pairs, journals.notes)
         finally:
             for frame in self._kept:
                 frame.unpersist()

@@ -16,7 +16,8 @@ from tidelog.spark.audit.broker_facts import ask_brokers
 from tidelog.spark.audit.broker_frames import published_frame
 from tidelog.spark.audit.facts import TopicFacts
 from tidelog.spark.audit.pairs import Pairs
-from tidelog.spark.audit.published import HEADER, OFFSET, PARTITION, of_topic, table_frame
+from tidelog.spark.audit.published import of_topic, table_frame
+from tidelog.spark.audit.published_rows import HEADER, OFFSET, PARTITION
 from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Published
 from tidelog.spark.audit.transactions import COMMITTED
@@ -27,8 +28,8 @@ def judge_published(
     spark: SparkSession, wish: Wish, facts: TopicFacts, pairs: Pairs, fences: DataFrame
 ) -> tuple[list[DataFrame], Published, list[str]]:
     """Findings, counts and notes."""
-    everything = _everything(spark, wish)
-    of_it = of_topic(everything, facts.topic).persist(StorageLevel.DISK_ONLY)
+    everything = _everything(spark, wish).persist(StorageLevel.DISK_ONLY)
+    of_it = of_topic(everything, facts.topic)
     held = pairs.held_rows
     committed = held.where((f.col("state") == COMMITTED) & f.col("is_visible"))
     found = [

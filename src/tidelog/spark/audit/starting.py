@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from tidelog.client.settings import ConfigError
 from tidelog.client.shells.blocking import TimedOut
-from tidelog.spark.audit.audit import Say, audit, runs_of
+from tidelog.spark.audit.audit import Say, audit, journals_of
 from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Report
 from tidelog.spark.audit.wish import Wish
@@ -23,7 +23,7 @@ def start_and_audit(
     wish: Wish, *, app: str, master: str | None, extra: Mapping[str, str], say: Say
 ) -> Report:
     """AuditRefused for whatever keeps it from a verdict."""
-    runs_of(wish)  # a bad journal is told before Spark takes its seconds to start
+    journals = journals_of(wish)  # a bad one is told before Spark takes its seconds to start
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = spark_session(
@@ -32,7 +32,7 @@ def start_and_audit(
     except (JavaMissing, SparkMissing) as error:
         raise AuditRefused(str(error)) from None
     try:
-        return audit(spark, wish, say)
+        return audit(spark, wish, say, journals)
     except (ConfigError, TimedOut) as error:
         raise AuditRefused(str(error)) from None
     finally:

@@ -49,7 +49,7 @@ def with_transactions(lines: DataFrame, is_transactional: bool) -> DataFrame:
         .otherwise("unknown")
     )
     return (
-        entries.join(endings, ["run", "transaction"], "left")
+        entries.join(f.broadcast(endings), ["run", "transaction"], "left")
         .withColumn("outcome", outcome)
         .withColumn("is_committed", f.coalesce(f.col("ending") == "committed", f.lit(False)))
         .drop("transaction", "ending")

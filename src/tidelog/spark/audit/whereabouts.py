@@ -44,6 +44,7 @@ def with_replicas(findings: DataFrame, batches: DataFrame) -> DataFrame:
     holders = (
         record_frame_of_batches(covering)
         .select("partition", "offset", "node", "key", "digest")
+        .localCheckpoint()  # a join may stop reading, and Python's workers complain of that
         .join(sought, "partition")
         .where(is_it)
         .groupBy("row")
