@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 
 from tests.spark.sink_parts import Sink, rows_of, source_hash
@@ -46,6 +46,7 @@ class Fuse:
 
     def __init__(self) -> None:
         self.kill_at: int | None = None
+        self.kill: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGKILL)
         self.api_key: int | None = None
         self._seen = 0
 
@@ -53,7 +54,7 @@ class Fuse:
         is_counted = api_key not in NOT_COUNTED if self.api_key is None else api_key == self.api_key
         self._seen += is_counted
         if is_counted and self._seen == self.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.kill()
 
 
 asked: dict[tuple[int, int], deque[int]] = defaultdict(deque)
@@ -82,9 +83,9 @@ def main(bootstrap: str, topic: str, first: int, batches: int) -> None:
 
 
 if __name__ == "__main__":
-    from tidelog.client.shells import sink_driver, sink_task
+    from tidelog.client.shells import sink_leading, sink_task
 
-    sink_driver.Loop = sink_task.Loop = CountedLoop  # type: ignore[misc, assignment]
+    sink_leading.Loop = sink_task.Loop = CountedLoop  # type: ignore[misc]
     if len(sys.argv) > 5:
         fuse = fuses[sys.argv[5]]
         fuse.kill_at, *keys = map(int, sys.argv[6:])

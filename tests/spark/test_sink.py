@@ -246,7 +246,7 @@ def test_a_query_that_lost_its_checkpoint_is_refused(
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        (["1 AS value"], "column value must be a string or binary, and is int"),
+        (["1 AS value"], r"column value must be a string or binary .*, and is int"),
         (["'v' AS words"], "needs a column value: this frame has words"),
         (["'v' AS value", "'a' AS headers"], "column headers must be array<struct"),
         (["'v' AS value", "'a' AS partition"], "column partition must be an int"),

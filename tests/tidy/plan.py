@@ -69,7 +69,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         *("spark.columns", "spark.java", "spark.session", "spark.source", "spark.sink"),
     ),
     # The package beside ours by which Spark finds `format("tidelog")`.
-    "pyspark_tidelog": ("spark.source",),
+    "pyspark_tidelog": ("spark.source", "spark.sink"),
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
     "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
     "cli": (

@@ -12,9 +12,17 @@ if TYPE_CHECKING:
     from tidelog.spark.java import ensure_java as ensure_java
     from tidelog.spark.session import SparkMissing as SparkMissing
     from tidelog.spark.session import spark_session as spark_session
+    from tidelog.spark.sink.arranged import arranged as arranged
     from tidelog.spark.sink.exactly_once import exactly_once as exactly_once
 
-__all__ = ["JavaMissing", "SparkMissing", "ensure_java", "exactly_once", "spark_session"]
+__all__ = [
+    "JavaMissing",
+    "SparkMissing",
+    "arranged",
+    "ensure_java",
+    "exactly_once",
+    "spark_session",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -26,6 +34,10 @@ def __getattr__(name: str) -> object:
         from tidelog.spark import session
 
         return getattr(session, name)
+    if name == "arranged":
+        from tidelog.spark.sink.arranged import arranged
+
+        return arranged
     if name == "exactly_once":
         from tidelog.spark.sink.exactly_once import exactly_once
 

@@ -12,28 +12,19 @@ Calls may come from several threads; one waits for the other.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Self, TypeVar
 
-from tidelog.client.config import client_config
 from tidelog.client.settings import Given
-from tidelog.client.shells.loop import Loop
-from tidelog.client.sink.asking import Asker
-from tidelog.client.sink.conversation import Conversation, Steps
+from tidelog.client.shells.sink_leading import TIMEOUT_S, SinkLeader
 from tidelog.client.sink.driver import Driver, Plan
-from tidelog.client.sink.errors import CommitUnknown, SinkError, SinkRefused
+from tidelog.client.sink.errors import SinkError, SinkRefused
 from tidelog.client.sink.marker import Published
 from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt
 from tidelog.core.model.trace import NullTrace, Trace
 
-T = TypeVar("T")
-TIMEOUT_S = 60.0
 
-
-class SinkDriver:
+class SinkDriver(SinkLeader):
     """One run of one sink."""
 
     def __init__(
@@ -60,12 +51,8 @@ class SinkDriver:
             transaction_timeout_ms=transaction_timeout_ms,
             resume_at=resume_at,
         )
-        self._timeout_ms = int(timeout_s * 1_000)
-        self._loop = Loop(client_config(settings), trace)
-        self._asker = Asker(self._loop.client, plan.name)
+        super().__init__(settings, plan.name, timeout_s=timeout_s, trace=trace)
         self._driver = Driver(plan, trace if trace is not None else NullTrace())
-        self._lock = threading.RLock()
-        self._broken: SinkError | None = None
 
     @property
     def run_id(self) -> str:
@@ -89,23 +76,23 @@ class SinkDriver:
 
     def take_over(self) -> None:
         """Fence whoever runs this sink, and make it ours. SinkError if it cannot be."""
-        self._lead(self._driver.take_over())
+        self.lead(self._driver.take_over())
 
     def begin(self, batch_id: int, source_hash: str) -> Begun | AlreadyPublished:
         """The ticket for the tasks of this batch, or the news that it is published already."""
-        return self._lead(self._driver.begin(batch_id, source_hash))
+        return self.lead(self._driver.begin(batch_id, source_hash))
 
     def commit(self, receipts: Iterable[Receipt]) -> None:
         """Publish the open batch, all of it. CommitUnknown: it may be published, or not."""
-        self._lead(self._driver.commit(receipts, now_ms=self._loop.now_ms()))
+        self.lead(self._driver.commit(receipts, now_ms=self._loop.now_ms()))
 
     def abort(self, because: str) -> None:
         """Give the open batch up."""
-        self._lead(self._driver.abort(because))
+        self.lead(self._driver.abort(because))
 
     def give_up(self, error: SinkError) -> None:
         """Abort because a task failed, and raise what that means for the run."""
-        self._lead(self._driver.give_up(error, now_ms=self._loop.now_ms()))
+        self.lead(self._driver.give_up(error, now_ms=self._loop.now_ms()))
 
     def renew_if_due(self) -> bool:
         """Write the marker again before Kafka forgets it. An idle pipeline calls this at times."""
@@ -113,51 +100,5 @@ class SinkDriver:
             due_ms = self._driver.renewal_due_ms()
             if due_ms is None or self._driver.open is not None or self._loop.now_ms() < due_ms:
                 return False
-            self._lead(self._driver.renew())
+            self.lead(self._driver.renew())
             return True
-
-    def close(self) -> None:
-        """Drop the connections. An open batch is aborted by the next run, or by its timeout."""
-        with self._lock:
-            self._broken = self._broken or SinkRefused("the sink's driver is closed")
-            self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _lead(self, steps: Steps[T]) -> T:
-        """Turn the loop until the conversation is over."""
-        with self._lock:
-            if self._broken is not None:
-                raise self._broken
-            ends: list[T | SinkError] = []
-            now_ms = self._loop.now_ms()
-            try:
-                Conversation(
-                    self._asker,
-                    steps,
-                    ends.append,
-                    deadline_ms=now_ms + self._timeout_ms,
-                    now_ms=now_ms,
-                )
-                wait_ms: int | None = 0
-                while not ends:
-                    self._loop.turn(wait_ms)
-                    wait_ms = None
-            except BaseException:
-                self._broken = CommitUnknown(
-                    "the sink was interrupted while it asked: start the query again"
-                )
-                raise
-        (end,) = ends
-        if isinstance(end, SinkError):
-            raise end
-        return end

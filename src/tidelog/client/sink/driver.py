@@ -13,8 +13,10 @@ from typing import TypeVar
 from tidelog.client.producer.batch import Identity
 from tidelog.client.sink import ending
 from tidelog.client.sink.asking import Ask, Ending
+from tidelog.client.sink.checking import check_batch
 from tidelog.client.sink.conversation import Steps, asked, paused
 from tidelog.client.sink.decisions import RESENT, Decision
+from tidelog.client.sink.end_offsets import end_offsets
 from tidelog.client.sink.errors import BatchLost, Fenced, SinkError, SinkRefused
 from tidelog.client.sink.events import (
     BatchAborted,
@@ -26,34 +28,24 @@ from tidelog.client.sink.events import (
     SinkTakenOver,
 )
 from tidelog.client.sink.fitness import ClusterFacts, check_cluster
-from tidelog.client.sink.guards.known_partitions import check_partitions
-from tidelog.client.sink.guards.one_receipt import receipts_by_partition
-from tidelog.client.sink.guards.producer_state import check_producer
 from tidelog.client.sink.judgement import Verdict, check_owner, check_query, judge
 from tidelog.client.sink.marker import Marker, Published
 from tidelog.client.sink.requests import (
     Found,
     ask_add_offsets,
     ask_any_marker,
-    ask_end_offset,
     ask_identity,
     ask_mark,
     ask_marker,
     ask_next_epoch,
-    ask_producers,
-    ask_transaction,
     found_marker,
-    told_end_offset,
+    told_identity,
 )
 from tidelog.client.sink.telling import must, too_old, trouble
 from tidelog.client.sink.topics import partitions_of
 from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt, name_of
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
-from tidelog.core.wire.messages.api_61_describe_producers import DescribeProducersResponse
-from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsResponse
-from tidelog.core.wire.schema import Message
 
 T = TypeVar("T")
 FRESH_MS = 500
@@ -164,7 +156,7 @@ class Driver:
         yield from self._known_marker()
         timeout_ms = self.facts.transaction_timeout_ms
         identified = yield from asked(ask_identity(self.name, transaction_timeout_ms=timeout_ms))
-        self._identity = _identity(must(identified))
+        self._identity = told_identity(must(identified))
         # Whatever our predecessors began is decided now.
         found = yield from self._known_marker()
         if found is None:
@@ -205,13 +197,13 @@ class Driver:
             self._trace.emit(BatchSkipped(batch_id=offered.batch_id))
             return AlreadyPublished(batch_id=offered.batch_id)
         assert self._identity is not None and self.facts is not None
-        end_offsets, self._opened_ms = yield from _end_offsets(self.plan.topics)
+        offsets, self._opened_ms = yield from end_offsets(self.plan.topics)
         self._offered = offered
         self.open = Begun(
             transactional_id=self.name,
             batch_id=offered.batch_id,
             identity=self._identity,
-            end_offsets=end_offsets,
+            end_offsets=offsets,
             transaction_timeout_ms=self.facts.transaction_timeout_ms,
         )
         self._trace.emit(BatchBegun(batch_id=offered.batch_id, **self._identity._asdict()))
@@ -245,7 +237,7 @@ class Driver:
                 is_contested = self._is_loose = True
                 yield from paused(told.now_ms + CONTEST_MS)
             elif told.ending == Ending.OUT_OF_TIME or told.decision not in RESENT:
-                self._identity = _identity(must(told))
+                self._identity = told_identity(must(told))
                 self._found, self._is_loose = found or self._found, False
                 return verdict
 
@@ -268,8 +260,7 @@ class Driver:
             raise SinkRefused("there is no open batch to commit")
         marked = Found(found.place, Marker(run_id=self.plan.run_id, published=offered))
         try:
-            by_partition = receipts_by_partition(begun, receipts)
-            yield from self._check(begun, by_partition)
+            yield from check_batch(begun, receipts, ask_add_offsets(self.name, begun.identity))
             must((yield from asked(ask_mark(self.name, begun.identity, marked))))
         except SinkError as error:
             yield from self._give_up(error, now_ms)
@@ -283,22 +274,6 @@ class Driver:
                 by_marker=is_by_marker,
             )
         )
-
-    def _check(self, begun: Begun, receipts: dict[TopicPartition, Receipt]) -> Steps[None]:
-        """The cluster must tell the same story as the receipts; the marker joins meanwhile."""
-        transaction, offsets_added, *partitions = yield (
-            ask_transaction(self.name),
-            ask_add_offsets(self.name, begun.identity),
-            *(ask_producers(each) for each in receipts),
-        )
-        state = must(transaction)
-        assert isinstance(state, DescribeTransactionsResponse)
-        check_partitions(state.transaction_states[0], begun.identity, receipts)
-        must(offsets_added)
-        for receipt, told in zip(receipts.values(), partitions, strict=True):
-            answer = must(told)
-            assert isinstance(answer, DescribeProducersResponse)
-            check_producer(receipt, answer.topics[0].partitions[0].active_producers)
 
     def _abort(self, because: str) -> Steps[None]:
         begun, self.open = self.open, None
@@ -351,16 +326,3 @@ class Driver:
 
 def _marker(found: Found | None) -> Marker | None:
     return None if found is None else found.marker
-
-
-def _identity(answer: Message) -> Identity:
-    assert isinstance(answer, InitProducerIdResponse)
-    return Identity(answer.producer_id, answer.producer_epoch)
-
-
-def _end_offsets(topics: Sequence[str]) -> Steps[tuple[dict[TopicPartition, int], int]]:
-    """Of every partition that may be written, and the time at which they were known."""
-    partitions = yield from partitions_of(topics)
-    told = yield tuple(ask_end_offset(each) for each in partitions)
-    offsets = [told_end_offset(must(each)) for each in told]
-    return dict(zip(partitions, offsets, strict=True)), max(each.now_ms for each in told)

@@ -7,6 +7,7 @@ that can be read tells the truth.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from tidelog.client.producer.batch import Identity
@@ -14,11 +15,20 @@ from tidelog.client.sink.asking import Ask, Ending, Told
 from tidelog.client.sink.conversation import Steps, asked
 from tidelog.client.sink.decisions import Decision
 from tidelog.client.sink.errors import CommitUnknown, MarkerUnreadable
-from tidelog.client.sink.requests import Found, ask_end, ask_marker, found_marker
+from tidelog.client.sink.requests import (
+    Found,
+    ask_end,
+    ask_marker,
+    ask_transaction,
+    found_marker,
+)
+from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsResponse
 
 ABORT_PATIENCE_MS = 10_000
 """An abort that gets no answer is made up for by whoever uses the sink next."""
 LOOK_PATIENCE_MS = 60_000
+_COMMITTED = ("PrepareCommit", "CompleteCommit")
+_ABORTED = ("PrepareAbort", "CompleteAbort")
 
 
 class Committed(NamedTuple):
@@ -67,6 +77,27 @@ def commit(
     if found is not None and (found == marked or (is_news and found.marker.published == published)):
         return Committed(by_marker=True, now_ms=looked.now_ms)
     return NotCommitted(told)
+
+
+def commit_unmarked(name: str, identity: Identity) -> Steps[Committed | NotCommitted]:
+    """The same for a transaction without a marker: then the coordinator itself is asked."""
+    told = yield from asked(ask_end(name, identity, is_commit=True))
+    if _is_yes(told):
+        return Committed(by_marker=False, now_ms=told.now_ms)
+    if _is_yes((yield from asked(_ask_abort(name, identity)))):
+        return NotCommitted(told)
+    looked = yield from asked(replace(ask_transaction(name), patience_ms=LOOK_PATIENCE_MS))
+    if _is_yes(looked) and isinstance(looked.answer, DescribeTransactionsResponse):
+        (state,) = looked.answer.transaction_states
+        if (state.producer_id, state.producer_epoch) == identity:
+            if state.transaction_state in _COMMITTED:
+                return Committed(by_marker=True, now_ms=looked.now_ms)
+            if state.transaction_state in _ABORTED:
+                return NotCommitted(told)
+    raise CommitUnknown(
+        f"the commit was asked for and not answered ({told.reason}), and nobody can say what became"
+        f" of it: look into the topics before you write again"
+    )
 
 
 def abort(name: str, identity: Identity) -> Steps[bool]:

@@ -23,7 +23,10 @@ from tidelog.core.wire.messages import api_28_txn_offset_commit as txn_offset_co
 from tidelog.core.wire.messages import api_32_describe_configs as describe_configs
 from tidelog.core.wire.messages import api_61_describe_producers as describe_producers
 from tidelog.core.wire.messages.api_18_api_versions import ApiVersionsRequest
-from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdRequest
+from tidelog.core.wire.messages.api_22_init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from tidelog.core.wire.messages.api_25_add_offsets_to_txn import AddOffsetsToTxnRequest
 from tidelog.core.wire.messages.api_26_end_txn import EndTxnRequest
 from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsRequest
@@ -68,6 +71,11 @@ def ask_identity(name: str, *, transaction_timeout_ms: int) -> Ask:
         transactional_id=name, transaction_timeout_ms=transaction_timeout_ms
     )
     return Ask(step=Step.IDENTIFY, request=request, whom=TRANSACTIONS)
+
+
+def told_identity(answer: Message) -> Identity:
+    assert isinstance(answer, InitProducerIdResponse)
+    return Identity(answer.producer_id, answer.producer_epoch)
 
 
 def ask_next_epoch(

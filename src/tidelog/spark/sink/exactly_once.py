@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from tidelog.client.shells.sink_driver import SinkDriver
-from tidelog.client.sink.errors import BatchLost, SinkError
+from tidelog.client.sink.errors import BatchLost, SinkError, SinkRefused
 from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt
 from tidelog.core.model.trace import Trace
 from tidelog.spark.sink.checkpoint_sync import sync_offsets
@@ -85,6 +85,7 @@ class ExactlyOnce:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Publish a batch, or find that it is published."""
+        _refuse_speculation(frame)
         batch = running_batch(frame, batch_id)
         rows = shaped(frame, topic=self.plan.topic, order_by=self.plan.order_by)
         driver = self._taken_over(batch.query_id)
@@ -184,6 +185,12 @@ class ExactlyOnce:
                 continue  # the cluster did not answer; there is time for more tries
             except SinkError:
                 return  # the next batch will hear of it as well
+
+
+def _refuse_speculation(frame: DataFrame) -> None:
+    """Two attempts of one task at a time would spoil every batch."""
+    if str(frame.sparkSession.conf.get("spark.speculation", "false")).lower() == "true":
+        raise SinkRefused("spark.speculation must be off: a partition has one writer at a time")
 
 
 def _abort_quietly(driver: SinkDriver, because: str) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.pandas import functions
 from pyspark.sql.types import IntegerType
 
 from tidelog.spark.sink.places import PLACE, Places
-from tidelog.spark.sink.shape import KEY, ORDER, PARTITION, TOPIC
+from tidelog.spark.sink.shape import KEY, ORDER, PARTITION, TOPIC, VALUE
 
 
 def placed(frame: DataFrame, places: Places, *, writers: int) -> DataFrame:
@@ -32,7 +32,9 @@ def _place(frame: DataFrame, places: Places) -> Column:
     """A function of the columns that decide; Python sees no others, and none if there are none."""
     names = [name for name in (TOPIC, KEY, PARTITION) if name in frame.columns]
     if not names:
-        return sql.pmod(sql.monotonically_increasing_id(), sql.lit(len(places))).cast("int")
+        # Spark numbers the rows of no stream; there the value decides, which is nearly as even.
+        number = sql.xxhash64(VALUE) if frame.isStreaming else sql.monotonically_increasing_id()
+        return sql.pmod(number, sql.lit(len(places))).cast("int")
     arrow_udf: Any = functions.arrow_udf  # it infers from the hints, of which its stub knows less
 
     def place(*columns: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tidelog.client.shells.sink_task import SinkTask
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.values import Begun
+from tidelog.client.sink.values import Begun, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.columns.encode import EncodedBatch, Identity, encode
 from tidelog.spark.sink.places import PLACE, Places
@@ -40,20 +40,27 @@ class Writer:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        gc.freeze()  # Spark collects after every task; what is loaded by now stays anyway
         context = TaskContext.get()
         salt = 0 if context is None else context.taskAttemptId()
         try:
-            with SinkTask(self.plan.client_settings, self.begun, salt=salt) as task:
-                partitions = _Partitions(self.plan, self.begun, task)
-                for batch in batches:
-                    partitions.add(batch)
-                partitions.flush()
-                yield table_of(task.finish())
+            yield table_of(write_rows(self.plan, self.begun, batches, salt=salt))
         except SinkError as error:
             for _ in batches:
                 continue  # Spark waits for a task that does not read its input
             yield table_of_error(error)
+
+
+def write_rows(
+    plan: SinkPlan, begun: Begun, batches: Iterator[pa.RecordBatch], *, salt: int
+) -> list[Receipt]:
+    """Write all rows to the places that they name, and wait until they are acknowledged."""
+    gc.freeze()  # Spark collects after every task; what is loaded by now stays anyway
+    with SinkTask(plan.client_settings, begun, salt=salt) as task:
+        partitions = _Partitions(plan, begun, task)
+        for batch in batches:
+            partitions.add(batch)
+        partitions.flush()
+        return task.finish()
 
 
 class _Partitions:

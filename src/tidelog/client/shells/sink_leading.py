@@ -1,0 +1,78 @@
+"""Leads conversations of a sink over real sockets, one at a time."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self, TypeVar
+
+from tidelog.client.config import client_config
+from tidelog.client.settings import Given
+from tidelog.client.shells.loop import Loop
+from tidelog.client.sink.asking import Asker
+from tidelog.client.sink.conversation import Conversation, Steps
+from tidelog.client.sink.errors import CommitUnknown, SinkError, SinkRefused
+from tidelog.core.model.trace import Trace
+
+T = TypeVar("T")
+TIMEOUT_S = 60.0
+
+
+class SinkLeader:
+    """The connections of one sink. Threads wait for each other."""
+
+    def __init__(
+        self, settings: Given, name: str, *, timeout_s: float, trace: Trace | None
+    ) -> None:
+        """`name` is the sink's group and transactional id."""
+        self._timeout_ms = int(timeout_s * 1_000)
+        self._loop = Loop(client_config(settings), trace)
+        self._asker = Asker(self._loop.client, name)
+        self._lock = threading.RLock()
+        self._broken: SinkError | None = None
+
+    def close(self) -> None:
+        """Drop the connections. An open batch is aborted by the next run, or by its timeout."""
+        with self._lock:
+            self._broken = self._broken or SinkRefused("the sink's connections are closed")
+            self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def lead(self, steps: Steps[T]) -> T:
+        """Turn the loop until the conversation is over; its SinkError is raised."""
+        with self._lock:
+            if self._broken is not None:
+                raise self._broken
+            ends: list[T | SinkError] = []
+            now_ms = self._loop.now_ms()
+            try:
+                Conversation(
+                    self._asker,
+                    steps,
+                    ends.append,
+                    deadline_ms=now_ms + self._timeout_ms,
+                    now_ms=now_ms,
+                )
+                wait_ms: int | None = 0
+                while not ends:
+                    self._loop.turn(wait_ms)
+                    wait_ms = None
+            except BaseException:
+                self._broken = CommitUnknown(
+                    "the sink was interrupted while it asked: start the query again"
+                )
+                raise
+        (end,) = ends
+        if isinstance(end, SinkError):
+            raise end
+        return end
