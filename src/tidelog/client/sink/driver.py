@@ -49,8 +49,8 @@ from tidelog.core.model.trace import Trace
 
 T = TypeVar("T")
 FRESH_MS = 500
-"""So old the marker may be when a new producer epoch is asked for; twice that after each doubt."""
-FRESH_DOUBLINGS_MAX = 4
+"""So old the marker may be when a new producer epoch is asked for; and so long whoever takes over
+waits with his first batch, until nobody acts any more on a marker that named another run."""
 CONTEST_MS = 1_000
 """So long somebody who takes over has to write the marker, before we claim the sink again."""
 RENEWALS_PER_RETENTION = 7
@@ -90,6 +90,8 @@ class Driver:
         """A transaction of ours may be open under an epoch that we do not use any more."""
         self._opened_ms = 0
         self._marked_ms = 0
+        self._quiet_until_ms = 0
+        """Until then somebody may believe that the sink is his."""
         self._final: SinkError | None = None
 
     @property
@@ -158,10 +160,11 @@ class Driver:
         identified = yield from asked(ask_identity(self.name, transaction_timeout_ms=timeout_ms))
         self._identity = told_identity(must(identified))
         # Whatever our predecessors began is decided now.
-        found = yield from self._known_marker()
-        if found is None:
-            found = Found(TopicPartition(min(plan.topics), 0), Marker(run_id=plan.run_id))
+        former = yield from self._known_marker()
+        found = former or Found(TopicPartition(min(plan.topics), 0), Marker(run_id=plan.run_id))
         yield from self._rewrite_marker(found._replace(marker=found.marker.of_run(plan.run_id)))
+        if former is not None:
+            self._quiet_until_ms = self._marked_ms + FRESH_MS
         self._trace.emit(
             SinkTakenOver(
                 sink=self.name,
@@ -218,19 +221,22 @@ class Driver:
           2. A is stopped (SIGSTOP) before it reads it. B takes over and begins a batch.
           3. A wakes, reads the answer, and asks for its next epoch. A's own epoch is too old, but
              Kafka looks at that only while nothing is open: B's transaction is aborted.
+
+        So an answer is good for half a second, and B begins nothing for as long.
         """
         assert self._found is not None, "taken over first"
-        doubts, is_contested = 0, False
+        is_contested = False
         while True:
             read = yield from asked(ask_marker(self.name, self._found.place))
             found = found_marker(must(read), self.name)
             verdict = belongs(found)
             if verdict == Verdict.ALREADY_PUBLISHED:
                 return verdict
-            not_after_ms = read.asked_ms + FRESH_MS * 2 ** min(doubts, FRESH_DOUBLINGS_MAX)
-            told = yield from asked(self._ask_epoch(not_after_ms))
+            if read.now_ms < self._quiet_until_ms:
+                yield from paused(self._quiet_until_ms)
+                continue
+            told = yield from asked(self._ask_epoch(read.asked_ms + FRESH_MS))
             if told.ending == Ending.TOO_LATE:
-                doubts += 1
                 self._trace.emit(MarkerDoubted(age_ms=told.now_ms - read.asked_ms))
             elif told.decision == Decision.FENCED and not is_contested:
                 # A late task of our own may have done it, or somebody who is taking over.

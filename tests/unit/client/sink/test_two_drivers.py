@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.sink.stage import P1, ROWS, Stage, encoded
+from tests.unit.client.sink.stage import P1, ROWS, Run, Stage, encoded
+from tidelog.client.sink.driver import FRESH_MS
 from tidelog.client.sink.errors import (
     Fenced,
     ForeignRun,
     SinkError,
 )
 from tidelog.client.sink.events import MarkerDoubted
+from tidelog.client.sink.values import AlreadyPublished
 from tidelog.core.wire.messages.api_09_offset_fetch import OffsetFetchRequest
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdRequest
 
@@ -89,6 +91,53 @@ def test_an_old_answer_about_the_marker_is_no_ground_to_act_on() -> None:
     assert first.host.trace.of(MarkerDoubted)
     second.commit(receipts)
     assert stage.committed() == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("doubts", [0, 1, 5])
+def test_a_driver_that_slept_for_a_moment_does_not_abort_the_batch_of_its_successor(
+    doubts: int,
+) -> None:
+    """Its answer is still fresh enough to act on, so nobody may have begun a batch by then."""
+    stage = Stage()
+    first = stage.run(name="A").take_over()
+    ends = first.start(first.driver.begin(0, "source-0"))
+    for _ in range(doubts):
+        stop_before_it_reads_the_marker(stage, first)
+        stage.cluster.clock.run_for(6_000)
+        first.host.thaw()
+    stop_before_it_reads_the_marker(stage, first)
+    second = stage.run(name="B").take_over()
+    receipts = second.write(second.begun(0), ROWS)
+
+    first.host.thaw()
+    stage.cluster.clock.run_until(lambda: ends)
+
+    assert isinstance(ends[0], ForeignRun)
+    second.commit(receipts)
+    assert stage.committed() == ["a", "b", "c", "d"]
+
+
+def stop_before_it_reads_the_marker(stage: Stage, run: Run) -> None:
+    before = stage.asked(OffsetFetchRequest)
+    stage.cluster.clock.run_until(lambda: stage.asked(OffsetFetchRequest) > before)
+    run.host.freeze()
+
+
+def test_only_who_takes_over_from_somebody_waits_before_the_first_batch() -> None:
+    stage = Stage()
+    clock = stage.cluster.clock
+    first = stage.run(name="A").take_over()
+    began_ms = clock.now_ms
+    first.publish(0, ROWS)
+    fresh_ms = clock.now_ms - began_ms
+    second = stage.run(name="B").take_over()
+    began_ms = clock.now_ms
+
+    assert second.begin(0) == AlreadyPublished(batch_id=0)
+    skipped_ms = clock.now_ms - began_ms
+    second.begun(1)
+
+    assert max(fresh_ms, skipped_ms) < FRESH_MS <= clock.now_ms - began_ms
 
 
 def test_a_late_task_of_our_own_does_not_end_the_run() -> None:
