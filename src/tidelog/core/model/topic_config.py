@@ -168,7 +168,7 @@ _RECORDS = (
         name="compression.lz4.level",
         type=SettingType.INT,
         default=9,
-        about="For compression.type=lz4.",
+        about="For compression.type=lz4; 9, the default, is the fast one.",
         at_least=1,
         at_most=17,
     ),

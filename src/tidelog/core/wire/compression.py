@@ -32,6 +32,10 @@ _BUFFER_TOO_SMALL = "failed to write whole buffer"
 _GZIP_WINDOW_BITS = 31  # 15 bits of window, and 16 asks for gzip's header and trailer
 _GZIP_PIECE_BYTES = 2**20
 
+_LZ4_DEFAULT_LEVEL = 9
+"""Kafka's default of `compression.lz4.level`; to Java it means its fast compressor, no level."""
+_LZ4_FAST_LEVEL = 1
+
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"  # version, oldest compatible
 _XERIAL_BLOCK_BYTES = 32 * 2**10
@@ -47,7 +51,7 @@ def compress(codec: int, data: Bytes, *, level: int | None = None) -> Bytes:
     if codec == Compression.SNAPPY:
         return _snappy(data)
     if codec == Compression.LZ4:
-        return _lz4(data, 9 if level is None else level)
+        return _lz4(data, _LZ4_DEFAULT_LEVEL if level is None else level)
     if codec == Compression.ZSTD:
         return _zstd(data, 3 if level is None else level)
     raise ValueError(f"codec {codec} is not one of 0 to 4")
@@ -94,7 +98,11 @@ def _lz4(data: Bytes, level: int) -> bytes:
     """Independent blocks without a content checksum: Java's reader refuses linked blocks."""
     from cramjam import lz4
 
-    packer = lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    packer = lz4.Compressor(
+        level=_LZ4_FAST_LEVEL if level == _LZ4_DEFAULT_LEVEL else level,
+        content_checksum=False,
+        block_linked=False,
+    )
     packer.compress(bytes(data))
     return bytes(packer.finish())
 

@@ -29,8 +29,6 @@ from tidelog.spark.columns.rows import Rows, rows_of
 COMPRESSIONS = tuple(codec.name.lower() for codec in Compression)
 _GROUP_BYTES = 2 * 2**20
 """Batches are written together until they have so much."""
-_LEVELS = {Compression.LZ4: 1}
-"""Where the codec's default is not what Java's producer does: its default LZ4 is the fast one."""
 _NONE = -1
 """The wire's word for no producer and no sequence."""
 
@@ -84,7 +82,7 @@ def encode(
     sequence = base_sequence if identity.producer_id >= 0 else _NONE
     for cut, records in _with_records(rows, cuts):
         header = _header(rows, cut, identity, sequence, codec)
-        data = _batch(header, compress(codec, records, level=_LEVELS.get(codec)))
+        data = _batch(header, compress(codec, records))
         yield EncodedBatch(data=data, records=header.records_count, base_sequence=sequence)
         if sequence != _NONE:
             sequence = sequence_after(sequence, header.records_count)

@@ -171,6 +171,18 @@ def test_lz4_blocks_are_independent_because_java_refuses_others() -> None:
     assert not flags & 0b0000_0100, "content checksum"
 
 
+def test_lz4_of_kafkas_default_level_is_the_fast_one_and_other_levels_pack_more() -> None:
+    text = b"".join(b'{"order": %d, "amount": %d}' % (each, each * 7_919) for each in range(9_000))
+    fast, by_default, by_nine, slow, slowest = (
+        bytes(compress(Compression.LZ4, text, level=level)) for level in (1, None, 9, 8, 17)
+    )
+
+    assert by_default == by_nine == fast
+    assert len(slowest) <= len(slow) < len(fast) < len(text)
+    for packed in (fast, slow, slowest):
+        assert decompress(Compression.LZ4, packed, bytes_max=len(text)) == text
+
+
 def test_gaps_between_offsets_survive() -> None:
     batch = build(
         [NewRecord(b"a", offset_delta=2), NewRecord(b"b", offset_delta=9)], base_offset=100

@@ -67,7 +67,6 @@ def test_one_batch_is_that_of_the_plain_writer(records: list[NewRecord], compres
         base_sequence=7,
         transactional=True,
         compression=Compression[compression.upper()],
-        compression_level=1 if compression == "lz4" else None,
     )
     assert (batch.records, batch.base_sequence) == (len(records), 7)
 
