@@ -53,7 +53,7 @@ class PlainShow:
     """A line for each thing that happens."""
 
     def starting(self, plan: Plan) -> None:
-        self.say(f"{plan.name}: starting Spark")
+        self.say(f"{plan.name}: starting")
 
     def tell(self, event: Event) -> None:
         match event:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.command_line import tidelog_verb
+from tests.process.ports import free_port
 from tests.unit.spark.pipeline.good_file import GOOD
 from tidelog.cli.pipeline_show import (
     HEADER,
@@ -19,6 +20,7 @@ from tidelog.cli.pipeline_show import (
     sink_row,
     summary_lines,
 )
+from tidelog.spark.pipeline.job import starting
 from tidelog.spark.pipeline.job.accounts import BatchReport, SinkAccount
 from tidelog.spark.pipeline.job.events import (
     BatchDone,
@@ -105,6 +107,21 @@ def test_a_mistake_in_the_usage_is_one_line(
     assert said.code == 2
     assert told in said.err
     assert said.err.count("\n") == 1
+
+
+def test_brokers_that_are_not_there_are_told_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_early(**settings: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(starting, "spark_session", too_early)
+    file, address = tmp_path / "p.toml", f"127.0.0.1:{free_port()}"
+    file.write_text(GOOD)
+    said = tidelog_verb("pipeline", "run", str(file), "--bootstrap", address)
+    reached = f"sources.orders: no broker can be reached: {address} (connection refused)"
+    assert (said.code, said.err) == (1, f"tidelog pipeline run: {reached}\n")
+    assert not (tmp_path / "state").exists(), "nothing was begun"
 
 
 def test_a_batch_is_one_line() -> None:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from tidelog.client.settings import ConfigError
 from tidelog.client.shells.blocking import TimedOut
+from tidelog.client.shells.knocking import unreachable
 from tidelog.spark.audit.audit import Say, audit, journals_of
 from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Report
@@ -24,6 +25,7 @@ def start_and_audit(
 ) -> Report:
     """AuditRefused for whatever keeps it from a verdict."""
     journals = journals_of(wish)  # a bad one is told before Spark takes its seconds to start
+    _check_brokers(wish)
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = spark_session(
@@ -38,3 +40,15 @@ def start_and_audit(
     finally:
         if is_ours:
             spark.stop()
+
+
+def _check_brokers(wish: Wish) -> None:
+    """They may still be on their way up, says a client; nobody waits for Spark to hear that."""
+    if wish.settings is None:
+        return
+    try:
+        trouble = unreachable(wish.settings)
+    except ConfigError as error:
+        raise AuditRefused(str(error)) from None
+    if trouble is not None:
+        raise AuditRefused(trouble)

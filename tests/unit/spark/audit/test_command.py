@@ -11,10 +11,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from tests.process.ports import free_port
 from tests.unit.spark.audit.journals import begin, end, told, write
 from tidelog.cli.app import app
 from tidelog.cli.audit_report import print_report
 from tidelog.spark import session
+from tidelog.spark.audit import starting
 from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
 from tidelog.spark.audit.findings import COLUMNS
 from tidelog.spark.audit.journal_index import index_journals
@@ -74,8 +76,22 @@ def test_without_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise JavaMissing("Spark needs Java 17 or newer (there is none)")
 
     monkeypatch.setattr(session, "ensure_java", no_java)
-    said = complaint(audit("--acks", write(tmp_path / "j", begin(), end(0))))
+    journal = write(tmp_path / "j", begin(), end(0))
+    said = complaint(audit("--acks", journal, "--segments", tmp_path))
     assert said == "tidelog audit: Spark needs Java 17 or newer (there is none)"
+
+
+def test_brokers_that_are_not_there_are_told_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_early(**settings: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(starting, "spark_session", too_early)
+    journal = write(tmp_path / "j", begin(), end(0))
+    address = f"127.0.0.1:{free_port()}"
+    said = complaint(audit("--acks", journal, "--bootstrap", address))
+    assert said == f"tidelog audit: no broker can be reached: {address} (connection refused)"
 
 
 def test_a_usage_that_is_wrong(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tidelog.spark.pipeline.job.checkpoint import (
 )
 from tidelog.spark.pipeline.job.events import Ending, Outcome, Tell, Warned
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, Reader, topic_reader
+from tidelog.spark.pipeline.job.reaching import Unreachable, reach
 from tidelog.spark.pipeline.job.running import Run
 from tidelog.spark.pipeline.job.sinks import SinkRefused
 from tidelog.spark.pipeline.job.stopping import Stopping
@@ -63,12 +64,16 @@ def start(
         plan = replace(plan, trigger_ms=None)
     servers = bootstrap or plan.bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
     try:
+        if read is None:
+            reach(plan, servers)
         with held(plan.checkpoint):
             log = (log or log_path(plan)) if spark is None else log
             with _session(plan, master, spark, log) as session:
                 if on_session is not None:
                     on_session()
                 return _run(plan, session, servers, tell, stopping, log, read)
+    except Unreachable as error:
+        return Outcome(ending=Ending.FAILED, accounts={}, reason=str(error), log=None)
     except _FORESEEN as error:
         return Outcome(ending=Ending.FAILED, accounts={}, reason=str(error), log=log)
     except OSError as error:
