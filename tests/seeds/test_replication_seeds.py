@@ -29,6 +29,7 @@ ONCE_FAILED: dict[int, str] = {
     2000601: "a quorum leader committed and heard of a later epoch in one step",
     2001074: "a follower kept records that nobody else had, behind its leader's start",
     2001780: "a log that had just started anew was thought to be durable up to there",
+    165480412: "the judge took two pasts for one, since one of them had been deleted",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""
 

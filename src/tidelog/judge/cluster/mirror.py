@@ -14,10 +14,12 @@ from tidelog.judge.cluster.facts import Batch
 class Mirror:
     """One replica's log: its batches by base offset, in order."""
 
-    __slots__ = ("agreed_end_offset", "batches", "end_offset", "start_offset")
+    __slots__ = ("agreed_end_offset", "batches", "deleted", "end_offset", "start_offset")
 
     def __init__(self) -> None:
         self.batches: dict[int, Batch] = {}
+        self.deleted: dict[int, Batch] = {}
+        """Its head as it was: who held something else there has another history."""
         self.start_offset = 0
         self.end_offset = 0
         self.agreed_end_offset = 0
@@ -26,13 +28,15 @@ class Mirror:
     def copy(self) -> Mirror:
         """As it is now."""
         twin = Mirror()
-        twin.batches = dict(self.batches)
+        twin.batches, twin.deleted = dict(self.batches), dict(self.deleted)
         twin.start_offset, twin.end_offset = self.start_offset, self.end_offset
         return twin
 
     def cut(self, end_offset: int) -> None:
         """Whatever does not end before this offset is gone."""
         batches = self.batches
+        while self.deleted and next(reversed(self.deleted.values())).end_offset > end_offset:
+            self.deleted.popitem()
         while batches:
             base_offset, newest = batches.popitem()
             if newest.end_offset <= end_offset:
@@ -46,6 +50,7 @@ class Mirror:
     def append(self, batches: Iterable[Batch]) -> None:
         for batch in batches:
             if not self.batches and batch.base_offset != self.end_offset:
+                self.deleted.clear()
                 self.start_offset = self.agreed_end_offset = batch.base_offset
             self.batches[batch.base_offset] = batch
             self.end_offset = batch.end_offset
@@ -56,13 +61,28 @@ class Mirror:
         for base_offset in list(self.batches):
             if self.batches[base_offset].end_offset > start_offset:
                 break
-            del self.batches[base_offset]
+            self.deleted[base_offset] = self.batches.pop(base_offset)
         self.end_offset = max(self.end_offset, start_offset)
         self.agreed_end_offset = max(self.agreed_end_offset, self.first_base_offset)
 
     @property
     def first_base_offset(self) -> int:
         return next(iter(self.batches), self.start_offset)
+
+    @property
+    def first_known_offset(self) -> int:
+        return next(iter(self.deleted), self.first_base_offset)
+
+    def known(self, base_offset: int) -> Batch | None:
+        """The batch that is there, or was there until its deletion."""
+        return self.batches.get(base_offset) or self.deleted.get(base_offset)
+
+    def inherit(self, predecessor: Mirror) -> None:
+        """Where it began later than its predecessor, its past is its predecessor's."""
+        first_offset = self.first_known_offset
+        past = {**predecessor.deleted, **predecessor.batches}
+        earlier = {base: batch for base, batch in past.items() if batch.end_offset <= first_offset}
+        self.deleted = {**earlier, **self.deleted}
 
     @property
     def newest(self) -> Batch | None:
@@ -121,10 +141,10 @@ def agreement(mirror: Mirror, committed: Committed) -> int:
 
 
 def common_end(one: Mirror, other: Mirror) -> int:
-    """The end of the longest common prefix; a deleted head counts as common, as far as it goes."""
-    offset = max(one.first_base_offset, other.first_base_offset)
+    """The end of the longest common prefix; a deleted head is compared as it was."""
+    offset = max(one.first_known_offset, other.first_known_offset)
     while True:
-        mine, theirs = one.batches.get(offset), other.batches.get(offset)
+        mine, theirs = one.known(offset), other.known(offset)
         if mine is None or theirs is None or mine != theirs:
             return min(offset, one.end_offset, other.end_offset)
         offset = mine.end_offset

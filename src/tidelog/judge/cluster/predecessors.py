@@ -35,4 +35,8 @@ class Predecessors:
         self._led_by[partition] = winner_id
         if led_with is None and predecessor is not None:
             led_with = self._picture.mirrors[partition].get(predecessor)
-        return winner.end_offset if led_with is None else common_end(winner, led_with)
+        if led_with is None:
+            return winner.end_offset
+        kept_end_offset = common_end(winner, led_with)
+        winner.inherit(led_with)
+        return kept_end_offset

@@ -45,6 +45,50 @@ def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_wha
     assert elections(facts)[-1].kept_end_offset == 1
 
 
+def with_another_head() -> Facts:
+    """After one record that all hold, node 2 has another history than its leader, which then
+    deletes its own."""
+    facts = Facts()
+    facts.replicated(1)
+    facts.metadata(isr=frozenset({1, 3}), allows_unclean=True)
+    for offset in (1, 2):
+        facts.append(1, batch(offset))
+    for offset in (1, 2, 3):
+        facts.append(2, batch(offset, by="x"))
+    facts.court.on_log(P, 1, start_offset=3)
+    return facts
+
+
+def test_a_deleted_head_is_compared_as_it_was() -> None:
+    """Seed 165480412 of `replication`: readers were given what an unclean leader wrote and then
+    deleted; the next one brought another past back."""
+    facts = with_another_head()
+
+    facts.elect(2, 1, isr=frozenset({2}))
+
+    assert elections(facts)[-1].kept_end_offset == 1
+
+
+def test_a_leader_that_began_after_a_deletion_has_its_predecessors_past() -> None:
+    facts = with_another_head()
+    facts.court.on_log(P, 3, start_offset=3)
+    facts.elect(3, 1, isr=frozenset({3}))
+
+    facts.elect(2, 2, isr=frozenset({2}))
+
+    assert [each.kept_end_offset for each in elections(facts)[-2:]] == [3, 1]
+
+
+def test_a_deleted_head_that_both_held_is_kept() -> None:
+    facts = Facts()
+    facts.replicated(3)
+    facts.court.on_log(P, 1, start_offset=2)
+
+    facts.elect(2, 1, isr=frozenset({2, 3}))
+
+    assert elections(facts)[-1].kept_end_offset == 3
+
+
 def test_a_leader_that_lost_power_is_compared_as_it_was() -> None:
     """Its new log was never synced, nor was the deletion of an old one: that comes back."""
     facts = Facts()
