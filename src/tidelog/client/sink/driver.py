@@ -17,7 +17,7 @@ from tidelog.client.sink.checking import check_batch
 from tidelog.client.sink.conversation import Steps, asked, paused
 from tidelog.client.sink.decisions import RESENT, Decision
 from tidelog.client.sink.end_offsets import end_offsets
-from tidelog.client.sink.errors import BatchLost, Fenced, SinkError, SinkRefused
+from tidelog.client.sink.errors import BatchLost, Fenced, OutOfTime, SinkError, SinkRefused
 from tidelog.client.sink.events import (
     BatchAborted,
     BatchBegun,
@@ -51,6 +51,8 @@ T = TypeVar("T")
 FRESH_MS = 500
 """So old the marker may be when a new producer epoch is asked for; and so long whoever takes over
 waits with his first batch, until nobody acts any more on a marker that named another run."""
+DOUBTS_MAX = 20
+"""So many answers in a row may be too old; a cluster that never answers in time is told of."""
 CONTEST_MS = 1_000
 """So long somebody who takes over has to write the marker, before we claim the sink again."""
 RENEWALS_PER_RETENTION = 7
@@ -225,7 +227,7 @@ class Driver:
         So an answer is good for half a second, and B begins nothing for as long.
         """
         assert self._found is not None, "taken over first"
-        is_contested = False
+        doubts, is_contested = 0, False
         while True:
             read = yield from asked(ask_marker(self.name, self._found.place))
             found = found_marker(must(read), self.name)
@@ -237,7 +239,13 @@ class Driver:
                 continue
             told = yield from asked(self._ask_epoch(read.asked_ms + FRESH_MS))
             if told.ending == Ending.TOO_LATE:
+                doubts += 1
                 self._trace.emit(MarkerDoubted(age_ms=told.now_ms - read.asked_ms))
+                if doubts == DOUBTS_MAX:
+                    raise OutOfTime(
+                        f"{doubts} answers about the marker of {self.name} in a row came later"
+                        f" than {FRESH_MS} ms after the question: too old to act on"
+                    )
             elif told.decision == Decision.FENCED and not is_contested:
                 # A late task of our own may have done it, or somebody who is taking over.
                 is_contested = self._is_loose = True

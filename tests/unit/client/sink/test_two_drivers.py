@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.sink.stage import P1, ROWS, Run, Stage, encoded
-from tidelog.client.sink.driver import FRESH_MS
+from tidelog.client.sink.driver import DOUBTS_MAX, FRESH_MS
 from tidelog.client.sink.errors import (
     Fenced,
     ForeignRun,
+    OutOfTime,
     SinkError,
 )
 from tidelog.client.sink.events import MarkerDoubted
@@ -121,6 +122,23 @@ def stop_before_it_reads_the_marker(stage: Stage, run: Run) -> None:
     before = stage.asked(OffsetFetchRequest)
     stage.cluster.clock.run_until(lambda: stage.asked(OffsetFetchRequest) > before)
     run.host.freeze()
+
+
+def test_a_cluster_whose_answers_are_always_too_old_is_told_of() -> None:
+    """Nothing is done on them, and nobody waits for ever; the batch may be begun again."""
+    stage = Stage()
+    run = stage.run().take_over()
+    ends = run.start(run.driver.begin(0, "source-0"))
+    for _ in range(DOUBTS_MAX):
+        stop_before_it_reads_the_marker(stage, run)
+        stage.cluster.clock.run_for(FRESH_MS + 1)
+        run.host.thaw()
+
+    stage.cluster.clock.run_until(lambda: ends)
+
+    assert isinstance(ends[0], OutOfTime)
+    assert not ends[0].is_final
+    assert run.publish(0, ROWS)
 
 
 def test_only_who_takes_over_from_somebody_waits_before_the_first_batch() -> None:
