@@ -72,9 +72,11 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark_tidelog": ("spark.source", "spark.sink"),
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
     "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
+    # The mission: brokers in processes of their own, and Spark in processes of its own.
+    "demo": ("core.model", "client", "cluster"),
     "cli": (
         *("core.model", "client", "worlds.runtime", "worlds.simulator"),
-        *("cluster", "lab", "console"),
+        *("cluster", "lab", "demo", "console"),
         *("spark", "spark.java", "spark.session", "spark.audit"),
         *("spark.pipeline", "spark.pipeline.file", "spark.pipeline.job"),
     ),
@@ -97,6 +99,8 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "spark.pipeline.job": ("py4j", "pyarrow", "pyspark"),
     "spark.audit": ("numpy", "pyarrow", "pyspark"),
     "pyspark_tidelog": ("pyspark",),
+    # Reads a table when the mission is over.
+    "demo": ("pyarrow",),
 }
 
 # Rooms without clock, chance, socket, thread, file or log. Shells give the client an edge.

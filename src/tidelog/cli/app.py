@@ -12,6 +12,7 @@ from tidelog import __version__
 from tidelog.cli import (
     audit,
     consume,
+    demo,
     down,
     elect,
     fault,
@@ -32,6 +33,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.command()(demo.demo)
 app.command()(up.up)
 app.command()(status.status)
 app.command()(down.down)
@@ -190,18 +192,3 @@ def dump(
     from tidelog.cli.dump import print_dump
 
     raise typer.Exit(print_dump(str(path), with_records=records, as_json=as_json))
-
-
-@app.command()
-def demo() -> None:
-    """Start three brokers, kill a leader, and name what was lost and what was kept.
-
-    Writes with acks=all and acks=1, kills the leader while it holds records of its own, shows the
-    election, the leader epochs and the truncation, and accounts for every record. Needs nothing but
-    this command and a few seconds; works in a directory that it removes.
-
-    Exit codes: 0 exactly what acks=1 risks is lost, 1 anything else is, 2 it could not run.
-    """
-    from tidelog.cli.demo import demo as run_demo
-
-    raise typer.Exit(run_demo())

@@ -1,109 +1,161 @@
-"""`tidelog demo`: a leader's death in the terminal, with a verdict and an honest exit code."""
+"""`tidelog demo`: the words that people read; what it does is in tidelog.demo."""
 
 from __future__ import annotations
 
+import signal
+import tempfile
 import time
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from tidelog.cluster.cluster import Cluster
-from tidelog.cluster.errors import ClusterError
-from tidelog.lab.evidence import Entry
-from tidelog.lab.failover_demo import Accounts, DemoFailed, Order, run
+from tidelog.cli.ending import Misused, complain, one_line, verb
 
 FOUND_SOMETHING = 1
 COULD_NOT_RUN = 2
-BROKERS = 3
+RATE = 100
+PAUSE_S = 4.0
 
 
-def demo() -> int:
-    """Three brokers, a leader that dies with records of its own, and what became of each."""
+class Story(StrEnum):
+    """What is played."""
+
+    MISSION = "mission"
+    LEADER = "leader"
+
+
+StoryOption = Annotated[Story, typer.Argument(metavar="[STORY]", help="mission, or leader.")]
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "--bootstrap",
+        "-b",
+        metavar="HOST:PORT[,…]",
+        help="Play it on this Apache Kafka, in topics of its own, instead of on brokers of ours.",
+    ),
+]
+Rate = Annotated[int, typer.Option("--rate", min=1, max=10_000, help="Orders per second.")]
+Pause = Annotated[
+    float, typer.Option("--pause", min=0, max=600, help="Seconds between one blow and the next.")
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep", metavar="DIR", help="Work in this new directory, and leave everything there."
+    ),
+]
+
+
+def demo(
+    story: StoryOption = Story.MISSION,
+    bootstrap: Bootstrap = None,
+    rate: Rate = RATE,
+    pause: Pause = PAUSE_S,
+    keep: Keep = None,
+) -> None:
+    """Orders flow through brokers and Spark while both are killed; then every one is accounted for.
+
+    **The mission**, about two minutes, needs nothing but this command:
+
+        tidelog demo
+
+    Four brokers over two racks take an order stream, a Spark pipeline makes revenue of it. A leader
+    is killed, a whole rack, and Spark's driver, each with kill -9, and each returns. Then the audit
+    says how many orders were sent, acknowledged, processed, lost or duplicated.
+
+    **On Apache Kafka**: no broker is touched, and the pipeline writes topics, exactly once:
+
+        tidelog demo --bootstrap localhost:9092
+
+    **Keep** journal, pipeline, tables and logs, and look at them:
+
+        tidelog demo --keep mission
+        tidelog audit --acks mission/acks.jsonl --segments mission/cluster
+
+    **What acks=1 loses** and acks=all keeps when a leader dies; some seconds, no Spark:
+
+        tidelog demo leader
+
+    Exit codes: 0 nothing is lost, missing or double; 1 something is; 2 it could not run.
+    """
+    # Size: the options of one command and the help that teaches them.
+    with verb("demo"):
+        if story is Story.LEADER:
+            if bootstrap is not None or keep is not None:
+                raise Misused("leader takes neither --bootstrap nor --keep: it has its own brokers")
+            from tidelog.cli.demo_leader import demo_leader
+
+            raise typer.Exit(demo_leader())
+        _check(bootstrap)
+        with _directory(keep) as directory, _terminable():
+            raise typer.Exit(play(directory, bootstrap=bootstrap, rate=rate, pause_s=pause))
+
+
+def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -> int:
+    """The exit code."""
+    from rich.console import Console
+
+    from tidelog.cli.demo_report import print_account
+    from tidelog.demo.failing import DemoFailed
+    from tidelog.demo.mission import Wish, run
+
     console = Console(highlight=False, soft_wrap=True)
     started_s = time.monotonic()
 
     def say(text: str) -> None:
-        console.print(f"[dim]{time.monotonic() - started_s:5.2f} s[/dim]  {text}")
+        console.print(f"[dim]{time.monotonic() - started_s:5.1f} s[/dim]  {text}")
 
+    wish = Wish(directory=directory, rate=rate, pause_s=pause_s, bootstrap=bootstrap)
     try:
-        with Cluster(brokers=BROKERS) as cluster:
-            say(f"three brokers are ready at {cluster.bootstrap_servers}")
-            accounts = run(cluster, say)
-    except (DemoFailed, ClusterError) as error:
-        console.print(f"[red]the demo could not run:[/red] {error}")
+        account = run(wish, say)
+    except DemoFailed as error:
+        complain("demo", f"could not run: {error}")
         return COULD_NOT_RUN
-    console.print(_fences(accounts))
-    console.print(_tails(accounts))
-    console.print(_fates(accounts))
-    return _verdict(console, accounts)
+    print_account(account, console, sink="topic" if bootstrap else "table")
+    return 0 if account.is_clean else FOUND_SOMETHING
 
 
-def _fences(accounts: Accounts) -> Table:
-    """Document 3's picture: who had what when the leader died."""
-    table = Table(title="when the leader died", title_justify="left")
-    for name in ("broker", "was", "log end offset", "high watermark"):
-        table.add_column(name)
-    for broker_id, end in sorted(accounts.at_the_kill.log_end_offsets.items()):
-        role = "leader, killed" if broker_id == accounts.dead else "follower"
-        if broker_id == accounts.next_leader:
-            role += ", leads next"
-        fence = accounts.at_the_kill.high_watermark if broker_id == accounts.dead else ""
-        table.add_row(str(broker_id), role, str(end), str(fence))
-    return table
+def _check(bootstrap: str | None) -> None:
+    """Everything that can be known before anything is started."""
+    from tidelog.cli.pipeline import check_addresses
+    from tidelog.spark.java import JavaMissing, ensure_java
+    from tidelog.spark.session import SparkMissing, require_spark
+
+    check_addresses(bootstrap, None)
+    try:
+        require_spark("tidelog demo")
+        ensure_java()
+    except (SparkMissing, JavaMissing) as missing:
+        raise Misused(f"{missing}; `tidelog demo leader` needs no Spark") from None
 
 
-def _tails(accounts: Accounts) -> Table:
-    """What truncation did to the old leader's log, offset by offset."""
-    table = Table(
-        title=f"the end of broker {accounts.dead}'s log, offset by offset", title_justify="left"
-    )
-    for name in ("offset", "when it died", "after its return"):
-        table.add_column(name)
-    before = {each.offset: each for each in accounts.tail_before}
-    after = {each.offset: each for each in accounts.tail_after}
-    for offset in sorted(before.keys() | after.keys()):
-        table.add_row(str(offset), _entry(before.get(offset)), _entry(after.get(offset)))
-    return table
+@contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(
+            prefix="tidelog-demo-", ignore_cleanup_errors=True
+        ) as made:
+            yield Path(made)
+        return
+    try:
+        keep.mkdir(parents=True)
+    except FileExistsError:
+        raise Misused(f"--keep: {keep} is there already; say a new directory") from None
+    except OSError as error:
+        raise Misused(f"--keep: {keep}: {one_line(error.strerror or str(error))}") from None
+    yield keep.absolute()
 
 
-def _entry(entry: Entry | None) -> str:
-    return "" if entry is None else f"{entry.payload} (leader epoch {entry.leader_epoch})"
-
-
-def _fates(accounts: Accounts) -> Table:
-    """Lost ones by name, the others by number."""
-    table = Table(title="what became of every order", title_justify="left")
-    for name in ("order", "acks", "its producer was told", "final log"):
-        table.add_column(name)
-    groups = Counter((each.acks, each.told, len(each.kept_at)) for each in accounts.orders)
-    for (acks, told, copies), count in sorted(groups.items()):
-        if copies == 1 and told == "ok":
-            table.add_row(f"{count} orders", acks, told, "there, once")
-    for order in accounts.orders:
-        if not (order.told == "ok" and len(order.kept_at) == 1):
-            table.add_row(order.payload, order.acks, order.told, _fate(order))
-    return table
-
-
-def _fate(order: Order) -> str:
-    if not order.kept_at:
-        return "[red]LOST[/red]" if order.told == "ok" else "not there"
-    return f"{len(order.kept_at)} times, at offsets {', '.join(map(str, order.kept_at))}"
-
-
-def _verdict(console: Console, accounts: Accounts) -> int:
-    kept = sum(bool(order.kept_at) for order in accounts.orders if order.acks == "all")
-    if accounts.surprises:
-        for surprise in accounts.surprises:
-            console.print(f"  {surprise}", markup=False)
-        console.print("[red]NOT what was promised: see above[/red]")
-        return FOUND_SOMETHING
-    console.print(
-        f"[yellow]acks=1:   {len(accounts.lost)} acknowledged orders are lost, and no producer "
-        "was told.[/yellow]"
-    )
-    console.print(
-        f"[green]acks=all: all {kept} acknowledged orders are there, once. None is lost.[/green]"
-    )
-    return 0
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends it as Ctrl-C does: everything that was started is ended first."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -88,6 +88,10 @@ def run(
         typer.Option(metavar="FILE", help="Spark's log; spark.log in the checkpoint if not given."),
     ] = None,
     as_json: AsJson = False,
+    stop_with_stdin: Annotated[
+        bool,
+        typer.Option("--stop-with-stdin", help="Stop, as by SIGTERM, when standard input ends."),
+    ] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C, or until everything has been processed.
 
@@ -126,6 +130,7 @@ def run(
                 is_available_now=available_now,
                 log=None if log is None else str(log.absolute()),
                 as_json=as_json,
+                stops_with_stdin=stop_with_stdin,
             )
             raise typer.Exit(carry_out(order))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -17,6 +19,7 @@ from tidelog.spark.pipeline.job.events import Ending, Warned
 from tidelog.spark.pipeline.job.starting import start
 from tidelog.spark.pipeline.job.stopping import Stopping
 
+_STDIN_BYTES = 4_096
 _CODES = {
     Ending.FINISHED: 0,
     Ending.STOPPED: 0,
@@ -35,12 +38,16 @@ class Order:
     is_available_now: bool
     log: str | None
     as_json: bool
+    stops_with_stdin: bool = False
+    """For launchers: whoever holds the other end and dies, ends the run."""
 
 
 def carry_out(order: Order) -> int:
     """The exit code."""
     plan = order.checked.plan_or_raise()
     stopping = Stopping()
+    if order.stops_with_stdin:
+        threading.Thread(target=_watch_stdin, args=(stopping,), name="stdin", daemon=True).start()
     with _show(order) as show, _signals(stopping) as listen:
         for warning in order.checked.warnings:
             show.tell(Warned(text=warning.told(order.checked.file)))
@@ -61,6 +68,14 @@ def carry_out(order: Order) -> int:
         log = "" if outcome.log is None else f"; the full log is {outcome.log}"
         complain("pipeline run", outcome.reason + log)
     return _CODES[outcome.ending]
+
+
+def _watch_stdin(stopping: Stopping) -> None:
+    """In a thread of its own: whatever kind of file it is, reading it ends some time."""
+    with suppress(OSError):
+        while os.read(0, _STDIN_BYTES):
+            pass
+    stopping.ask()
 
 
 @contextmanager

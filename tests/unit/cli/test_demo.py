@@ -1,121 +1,135 @@
-"""The demo's exit code is its verdict: 0 only when exactly what acks=1 risks is lost."""
+"""`tidelog demo`: the account in words, the exit code, and what is refused at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
+import io
+import socket
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from rich.console import Console
+from typer.testing import CliRunner
 
 from tidelog.cli import demo
-from tidelog.judge.history import Anomaly
-from tidelog.lab.evidence import Entry
-from tidelog.lab.failover_demo import Accounts, DemoFailed, Offsets, Order
+from tidelog.cli.app import app
+from tidelog.cli.demo_report import print_account
+from tidelog.demo import mission
+from tidelog.demo.accounts import Account, Finding
+from tidelog.demo.failing import DemoFailed
+from tidelog.demo.mission import Wish
+from tidelog.spark import java, session
 
-SAFE = Order("order 1", "all", "ok", (0,))
-LOST = Order("hasty order 1", "1", "ok", ())
-
-
-class NoCluster:
-    """Nothing is started: the story is given."""
-
-    bootstrap_servers = "nowhere:1"
-
-    def __init__(self, *, brokers: int) -> None:
-        assert brokers == 3
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-
-def accounts(*orders: Order, more: Sequence[Anomaly] = ()) -> Accounts:
-    lost = [anomaly("lost", each.payload) for each in orders if is_lost(each)]
-    return Accounts(
-        dead=1,
-        next_leader=2,
-        at_the_kill=Offsets(1, {1: 2, 2: 1, 3: 1}),
-        tail_before=(Entry(1, 0, "hasty order 1", None, None, None),),
-        tail_after=(Entry(1, 1, "later order 1", None, None, None),),
-        orders=list(orders),
-        anomalies=[*lost, *more],
-    )
+CLEAN = Account(
+    sent=100,
+    orders=93,
+    repeats=5,
+    broken=2,
+    acknowledged=100,
+    refused=0,
+    unknown=0,
+    kept=100,
+    lost=0,
+    duplicated=0,
+    processed=93,
+    missing=0,
+    double=0,
+    dropped=5,
+    dead=2,
+    revenue_cents=123_456,
+)
+LOST = replace(
+    CLEAN, lost=1, findings=(Finding(name="lost", count=1, example="told ok at offset 7"),)
+)
 
 
-def is_lost(order: Order) -> bool:
-    return order.told == "ok" and not order.kept_at
+@pytest.fixture(autouse=True)
+def no_java_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "ensure_java", lambda: Path())
 
 
-def anomaly(check: str, payload: str) -> Anomaly:
-    return Anomaly(check=check, at_us=1, partition="orders-0", evidence=repr(payload))
+def played(monkeypatch: pytest.MonkeyPatch, outcome: Account | Exception) -> None:
+    def run(wish: Wish, say: object) -> Account:
+        assert wish.directory.is_dir()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(mission, "run", run)
 
 
-def play(monkeypatch: pytest.MonkeyPatch, story: Accounts | DemoFailed) -> int:
-    def run(*_: object) -> Accounts:
-        if isinstance(story, DemoFailed):
-            raise story
-        return story
-
-    monkeypatch.setattr(demo, "run", run)
-    monkeypatch.setattr(demo, "Cluster", NoCluster)
-    return demo.demo()
+def words(account: Account) -> str:
+    file = io.StringIO()
+    print_account(account, Console(file=file, width=200), sink="table")
+    return file.getvalue()
 
 
-def test_what_acks_1_loses_is_named_and_what_acks_all_keeps_is_counted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert play(monkeypatch, accounts(SAFE, LOST)) == 0
-    shown = capsys.readouterr().out
-    assert "hasty order 1" in shown and "LOST" in shown
-    assert "1 acknowledged orders are lost" in shown and "all 1 acknowledged orders" in shown
-    assert "later order 1 (leader epoch 1)" in shown
+def test_a_clean_account_says_so_last() -> None:
+    said = words(CLEAN)
+    assert "1,234.56" in said and "93 orders, 5 of them sent twice, and 2 broken records" in said
+    assert said.splitlines()[-1].startswith("every acknowledged order was kept and processed")
+
+
+def test_a_finding_is_named_with_its_evidence() -> None:
+    said = words(LOST)
+    assert "lost, 1 times; for example: told ok at offset 7" in said
+    assert said.splitlines()[-1] == "NOT what was promised: see above"
+    assert "exactly once" not in said
 
 
 @pytest.mark.parametrize(
-    ("story", "evidence"),
+    ("outcome", "code"),
+    [(CLEAN, 0), (LOST, demo.FOUND_SOMETHING), (DemoFailed("no brokers"), demo.COULD_NOT_RUN)],
+)
+def test_the_exit_code_is_the_verdict(
+    monkeypatch: pytest.MonkeyPatch, outcome: Account | Exception, code: int
+) -> None:
+    played(monkeypatch, outcome)
+    shown = CliRunner().invoke(app, ["demo"])
+    assert shown.exit_code == code, shown.output
+    if isinstance(outcome, Exception):
+        assert shown.stderr == "tidelog demo: could not run: no brokers\n"
+
+
+def test_what_is_kept_is_in_a_new_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    played(monkeypatch, CLEAN)
+    place = tmp_path / "mission"
+    assert CliRunner().invoke(app, ["demo", "--keep", str(place)]).exit_code == 0
+    assert place.is_dir()
+    again = CliRunner().invoke(app, ["demo", "--keep", str(place)])
+    assert again.exit_code == 2 and "is there already" in again.stderr
+
+
+def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(who: str) -> None:
+        raise session.SparkMissing(f"{who} needs Spark: {session.INSTALL}")
+
+    monkeypatch.setattr(session, "require_spark", missing)
+    shown = CliRunner().invoke(app, ["demo"])
+    assert shown.exit_code == 2
+    assert shown.stderr.count("\n") == 1 and "pip install 'tidelog[spark]'" in shown.stderr
+
+
+def test_nobody_at_the_bootstrap_address_is_one_line() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+        shown = CliRunner().invoke(app, ["demo", "--bootstrap", address])
+    assert shown.exit_code == 2
+    assert shown.stderr.count("\n") == 1 and f"no broker can be reached ({address}" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
     [
-        pytest.param(
-            accounts(Order("order 1", "all", "ok", ()), LOST),
-            "lost: 'order 1', acknowledged with acks=all",
-            id="acks=all lost",
-        ),
-        pytest.param(
-            accounts(SAFE, LOST, more=[anomaly("duplicate", "order 1")]),
-            "duplicate: 'order 1'",
-            id="a duplicate",
-        ),
-        pytest.param(
-            accounts(SAFE, Order("hasty order 1", "1", "ok", (1,))),
-            "kept: 'hasty order 1', though one broker alone had it",
-            id="nothing was at risk",
-        ),
-        pytest.param(
-            accounts(SAFE, LOST, Order("order 2", "all", "unknown", (2,))),
-            "not acknowledged: 'order 2', told unknown",
-            id="not acknowledged",
-        ),
+        (["--bootstrap", "nowhere"], "--bootstrap"),
+        (["leader", "--bootstrap", "localhost:9092"], "leader takes neither"),
+        (["--rate", "0"], "--rate"),
+        (["tragedy"], "tragedy"),
     ],
 )
-def test_anything_else_is_shown_and_fails(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    story: Accounts,
-    evidence: str,
-) -> None:
-    assert play(monkeypatch, story) == demo.FOUND_SOMETHING
-    shown = capsys.readouterr().out
-    assert evidence in shown and "NOT what was promised" in shown
-
-
-def test_an_accident_is_no_verdict(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert play(monkeypatch, DemoFailed("no broker")) == demo.COULD_NOT_RUN
-    assert "could not run: no broker" in capsys.readouterr().out
+def test_bad_usage_is_told(arguments: list[str], told: str) -> None:
+    shown = CliRunner().invoke(app, ["demo", *arguments])
+    assert shown.exit_code == 2 and told in shown.stderr

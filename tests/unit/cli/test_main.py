@@ -64,8 +64,7 @@ def test_version() -> None:
 def test_help_teaches(command: str) -> None:
     shown = run(command, "--help")
     assert shown.returncode == 0
-    if command != "demo":
-        assert f"tidelog {command} --" in shown.stdout, "an example"
+    assert f"tidelog {command} --" in shown.stdout, "an example"
 
 
 def test_a_mistake_in_the_usage_is_told() -> None:

@@ -1,0 +1,240 @@
+"""What became of every order: sent, acknowledged, kept, processed. Pure; it believes nobody.
+
+Three witnesses are held against each other: what the producer was told (`Sent`), what the audit
+found in the topic, and what the pipeline published (`Published`). Whatever does not add up is a
+finding, and one finding is enough for a bad verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tidelog.demo.orders import Kind, Order, minute_of
+
+OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
+
+
+class Place(NamedTuple):
+    """Where a record stands in the topic."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One record of the stream and what its producer was told."""
+
+    kind: Kind
+    order: Order | None
+    outcome: str
+    place: Place | None
+
+
+class Processed(NamedTuple):
+    """One order as the pipeline published it."""
+
+    order_id: str
+    cents: int
+    source: Place
+
+
+class Revenue(NamedTuple):
+    """A minute's orders of a country: how many, and their sum."""
+
+    orders: int
+    cents: int
+
+
+Group = tuple[str, str]
+"""A minute (`2026-01-01T10:07`) and a country in capitals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What readers find where the pipeline writes."""
+
+    processed: tuple[Processed, ...]
+    dead: tuple[Place, ...]
+    revenue: Mapping[Group, Revenue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that must not be: what it is called, how often, and an example."""
+
+    name: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The numbers of the summary, and what is wrong."""
+
+    sent: int
+    orders: int
+    repeats: int
+    broken: int
+    acknowledged: int
+    refused: int
+    unknown: int
+    kept: int
+    lost: int
+    duplicated: int
+    processed: int
+    missing: int
+    double: int
+    dropped: int
+    dead: int
+    revenue_cents: int
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.findings
+
+
+def account(sent: Iterable[Sent], audit: Mapping[str, Any], published: Published) -> Account:
+    """`audit` is the document of `tidelog audit --json`."""
+    everything = list(sent)
+    findings = _Findings()
+    _judge_audit(findings, audit, everything)
+    _judge_orders(findings, everything, published.processed)
+    _judge_dead(findings, everything, published.dead)
+    _judge_revenue(findings, everything, published)
+    of_kind = Counter(each.kind for each in everything)
+    told = Counter(each.outcome for each in everything)
+    wrong = audit["findings"]
+    return Account(
+        sent=len(everything),
+        orders=of_kind[Kind.ORDER],
+        repeats=of_kind[Kind.REPEAT],
+        broken=of_kind[Kind.BROKEN],
+        acknowledged=told[OK],
+        refused=told[REFUSED],
+        unknown=told[UNKNOWN],
+        kept=sum(audit["classes"].get("kept", {}).values()),
+        lost=wrong.get("lost", 0),
+        duplicated=wrong.get("duplicated", 0),
+        processed=len(published.processed),
+        missing=findings.count("missing"),
+        double=findings.count("double"),
+        dropped=audit["held"] - len(published.processed) - len(published.dead),
+        dead=len(published.dead),
+        revenue_cents=sum(each.cents for each in published.revenue.values()),
+        findings=findings.all(),
+    )
+
+
+class _Findings:
+    """Counted by name; the first of each is the example."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Finding] = {}
+
+    def add(self, name: str, example: str, count: int = 1) -> None:
+        before = self._found.get(name)
+        if before is not None:
+            count, example = before.count + count, before.example
+        self._found[name] = Finding(name=name, count=count, example=example)
+
+    def count(self, name: str) -> int:
+        found = self._found.get(name)
+        return 0 if found is None else found.count
+
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(self._found.values())
+
+
+def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[Sent]) -> None:
+    """What the audit of the topic found is taken over; and it must have seen all of it."""
+    examples = {str(each["finding"]): each for each in reversed(audit["first_findings"])}
+    for name, count in audit["findings"].items():
+        first = examples.get(name, {})
+        findings.add(name, str(first.get("evidence", "see the audit")), count)
+    kept = sum(audit["classes"].get("kept", {}).values())
+    acknowledged = sum(each.outcome == OK for each in sent)
+    excused = sum(audit["findings"].get(name, 0) for name in ("lost", "misplaced"))
+    if audit["told"] != len(sent):
+        text = f"the journal tells of {audit['told']} records, {len(sent)} were sent"
+        findings.add("not in the journal", text)
+    if kept + excused != acknowledged:
+        text = f"{acknowledged} were acknowledged; {kept} are kept and {excused} are not"
+        findings.add("not accounted for", text)
+
+
+def _judge_orders(findings: _Findings, sent: list[Sent], processed: tuple[Processed, ...]) -> None:
+    """Each acknowledged order is processed once, with its amount, from a record that is its own."""
+    orders = {each.order.id: each.order for each in sent if each.order is not None}
+    outcomes: dict[str, set[str]] = {}
+    for each in sent:
+        if each.order is not None:
+            outcomes.setdefault(each.order.id, set()).add(each.outcome)
+    times = Counter(each.order_id for each in processed)
+    for order_id, told in outcomes.items():
+        if OK in told and times[order_id] == 0:
+            findings.add("missing", f"{order_id} was acknowledged and not processed")
+        elif told == {REFUSED} and times[order_id]:
+            findings.add("ghost", f"{order_id} was refused and is processed")
+    for order_id, count in times.items():
+        if count > 1:
+            findings.add("double", f"{order_id} is processed {count} times", count - 1)
+    places = {each.place: each.order.id for each in sent if each.place and each.order is not None}
+    for row in processed:
+        order = orders.get(row.order_id)
+        if order is None:
+            findings.add("from nothing", f"{row.order_id} was never sent, and is processed")
+        elif row.cents != order.cents:
+            text = f"{row.order_id}: {euros(row.cents)} instead of {euros(order.cents)}"
+            findings.add("wrong amount", text)
+        elif places.get(row.source, row.order_id) != row.order_id:
+            text = f"{row.order_id} says it is of {row.source}, which is {places[row.source]}"
+            findings.add("wrong source", text)
+
+
+def _judge_dead(findings: _Findings, sent: list[Sent], dead: tuple[Place, ...]) -> None:
+    """Each acknowledged broken record is a dead letter once, and nothing else is one."""
+    broken = {each.place for each in sent if each.kind is Kind.BROKEN and each.place}
+    good = {each.place for each in sent if each.kind is not Kind.BROKEN and each.place}
+    may_be_more = any(each.kind is Kind.BROKEN and each.outcome == UNKNOWN for each in sent)
+    letters = Counter(dead)
+    for place in sorted(broken - letters.keys()):
+        findings.add("dropped silently", f"the broken record at {place} is no dead letter")
+    for place, count in letters.items():
+        if count > 1:
+            findings.add("double dead letter", f"{place} is there {count} times", count - 1)
+        if place in good:
+            findings.add("wrongly dead", f"the good order at {place} is a dead letter")
+        elif place not in broken and not may_be_more:
+            findings.add("dead from nothing", f"nothing broken was sent to {place}")
+
+
+def _judge_revenue(findings: _Findings, sent: list[Sent], published: Published) -> None:
+    """The sums are those of the orders, to the cent, for each minute and country."""
+    seen = {each.order_id for each in published.processed}
+    expected: dict[Group, Revenue] = {}
+    told = [each for each in sent if each.order is not None]
+    counted = {each.order.id for each in told if each.order and each.outcome == OK} | seen
+    for order in {each.order.id: each.order for each in told if each.order}.values():
+        if order.id in counted:
+            group = (minute_of(order.ordered_ms), order.country.upper())
+            before = expected.get(group, Revenue(0, 0))
+            expected[group] = Revenue(before.orders + 1, before.cents + order.cents)
+    for group in sorted(expected.keys() | published.revenue.keys()):
+        right = expected.get(group, Revenue(0, 0))
+        there = published.revenue.get(group, Revenue(0, 0))
+        if right != there:
+            text = (
+                f"{' '.join(group)}: {there.orders} orders, {euros(there.cents)} "
+                f"instead of {right.orders}, {euros(right.cents)}"
+            )
+            findings.add("wrong revenue", text)
+
+
+def euros(cents: int) -> str:
+    """`1,234.56`."""
+    return f"{cents // 100:,}.{cents % 100:02d}"

@@ -1,0 +1,101 @@
+"""Spark's driver as a process of its own, `tidelog pipeline run`, which can be killed like one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.pipeline_file import VALID
+
+MASTER = "local[2]"
+
+
+class Driver:
+    """One run of the pipeline; the next one goes on where it was."""
+
+    def __init__(self, file: Path, errors: Path) -> None:
+        """It lives in a session of its own, so that it and its JVM can be killed together, and
+        ends when its standard input does: also if we are killed."""
+        command = [sys.executable, "-m", "tidelog.cli.main", "pipeline", "run", str(file)]
+        command += ["--master", MASTER, "--json", "--stop-with-stdin"]
+        self._errors = errors
+        with errors.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._batches: dict[int, int] = {}
+        self._ended: dict[str, Any] | None = None
+        assert self._process.stdout is not None
+        self._thread = threading.Thread(
+            target=self._listen, args=(self._process.stdout,), name="driver-ear", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def batches(self) -> dict[int, int]:
+        """Rows of valid orders by batch, as this run has told. DemoFailed if it has died."""
+        if self._process.poll() is not None:
+            self._thread.join()
+            raise DemoFailed(f"the pipeline has ended: {self._last_words()}")
+        return dict(self._batches)
+
+    def kill(self) -> None:
+        """kill -9 of the driver, its JVM and its Python workers."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Let batches finish, and end."""
+        self._process.terminate()
+        try:
+            code = self._process.wait(WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise DemoFailed(f"the pipeline did not stop within {WITHIN_S:.0f} s") from None
+        self._thread.join()
+        if code != 0:
+            raise DemoFailed(f"the pipeline did not stop cleanly: {self._last_words()}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _listen(self, said: IO[bytes]) -> None:
+        for line in said:
+            with suppress(ValueError):  # a line that the kill has cut
+                event = json.loads(line)
+                if event["event"] == "batch" and event["sink"] == VALID:
+                    self._batches[event["batch_id"]] = event["rows"]
+                elif event["event"] == "ended":
+                    self._ended = event
+
+    def _last_words(self) -> str:
+        if self._ended is not None and self._ended["reason"]:
+            return str(self._ended["reason"])
+        lines = self._errors.read_text(errors="replace").split("\n")
+        said = [line for line in lines if line.strip()]
+        return said[-1] if said else f"exit code {self._process.returncode}"

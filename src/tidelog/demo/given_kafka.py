@@ -1,0 +1,97 @@
+"""Somebody's Apache Kafka as the stage: topics of our own on it, and no broker is touched."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from tidelog.client.admin.cluster import describe_cluster
+from tidelog.client.config import client_config
+from tidelog.client.shells.blocking import Admin
+from tidelog.demo.accounts import Published
+from tidelog.demo.failing import DemoFailed, Say
+from tidelog.demo.pipeline_file import SINKS, VALID, Targets
+from tidelog.demo.published import published_topics
+from tidelog.demo.stream import OrderStream
+from tidelog.demo.topics import delete_topics, make_topics
+
+PARTITIONS = 3
+REPLICAS_MAX = 3
+ANSWER_WITHIN_S = 20.0
+CONNECT_WITHIN_S = 5.0
+DELETE_WITHIN_S = 20.0
+
+
+class GivenKafka:
+    """The stage on a cluster with transactions; the pipeline writes topics, exactly once."""
+
+    sink = "an exactly-once topic"
+
+    def __init__(self, servers: str, say: Say) -> None:
+        self.servers = servers
+        self._say = say
+        prefix = f"tidelog-demo-{secrets.token_hex(4)}"
+        self._topics = {sink: f"{prefix}-{sink.replace('_', '-')}" for sink in SINKS}
+        self.targets = Targets(orders=f"{prefix}-orders", topics=self._topics)
+
+    def __enter__(self) -> Self:
+        check_reachable(self.servers)
+        with Admin({"bootstrap.servers": self.servers}) as admin:
+            brokers = len(admin.ask(describe_cluster(), timeout_s=ANSWER_WITHIN_S).brokers)
+        replicas = min(REPLICAS_MAX, brokers)
+        try:
+            make_topics(
+                self.servers,
+                {self.targets.orders: PARTITIONS, **dict.fromkeys(self._topics.values(), 1)},
+                replicas=replicas,
+                configs={"min.insync.replicas": str(min(2, replicas))},
+            )
+        except BaseException:
+            self._clean_up()
+            raise
+        copies = f"{replicas} copies" if replicas > 1 else "1 copy"
+        self._say(
+            f"Kafka at {self.servers} answers, {brokers} brokers; topic {self.targets.orders}: "
+            f"{PARTITIONS} partitions, {copies} of each"
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._clean_up()
+
+    def blows(self, stream: OrderStream, calm: Callable[[], None]) -> None:
+        """None: these brokers are not ours."""
+        self._say("these brokers are not ours to kill; the Spark driver is")
+
+    def audit_arguments(self) -> list[str]:
+        return ["--published", self._topics[VALID]]
+
+    def published(self) -> Published:
+        return published_topics(self.servers, self._topics)
+
+    def _clean_up(self) -> None:
+        everything = [self.targets.orders, *self._topics.values()]
+        left = delete_topics(self.servers, everything, timeout_s=DELETE_WITHIN_S)
+        if left:
+            self._say(f"these topics could not be deleted: {', '.join(left)}")
+
+
+def check_reachable(servers: str) -> None:
+    """DemoFailed at once if nobody listens at any of the addresses."""
+    reasons = []
+    for address in client_config({"bootstrap.servers": servers}).bootstrap:
+        try:
+            socket.create_connection(address, CONNECT_WITHIN_S).close()
+        except OSError as error:
+            reasons.append(f"{address}: {error.strerror or error}")
+        else:
+            return
+    raise DemoFailed(f"--bootstrap: no broker can be reached ({'; '.join(reasons)})")

@@ -1,0 +1,191 @@
+"""The mission, step by step: orders flow, brokers and Spark's driver die, all is accounted for.
+
+stage      brokers over two racks, or somebody's Kafka
+stream     orders, acknowledged one by one and written down in a journal
+pipeline   Spark: validated, deduplicated, revenue per minute and country, dead letters
+blows      a leader, a rack, the driver
+audit      journal against topic against what the pipeline published
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tidelog.client.consumer.errors import ConsumerError
+from tidelog.client.shells.blocking import RequestFailed, TimedOut
+from tidelog.cluster.errors import ClusterError
+from tidelog.demo.accounts import Account, Published, Sent, account
+from tidelog.demo.auditing import run_audit
+from tidelog.demo.driver import Driver
+from tidelog.demo.failing import DemoFailed, Say, wait_until
+from tidelog.demo.given_kafka import GivenKafka
+from tidelog.demo.own_cluster import OwnCluster
+from tidelog.demo.pipeline_file import CHECKPOINT, SINKS, VALID, Targets, pipeline_text
+from tidelog.demo.progress import Progress
+from tidelog.demo.published import ends_of
+from tidelog.demo.stream import OrderStream
+
+
+class Stage(Protocol):
+    """Where the mission is played."""
+
+    sink: str
+    targets: Targets
+
+    @property
+    def servers(self) -> str: ...
+
+    def blows(self, stream: OrderStream, calm: Callable[[], None]) -> None: ...
+
+    def audit_arguments(self) -> list[str]: ...
+
+    def published(self) -> Published: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is wanted of a run."""
+
+    directory: Path
+    """For everything that is written."""
+    rate: int
+    pause_s: float
+    """Between one blow and the next."""
+    bootstrap: str | None = None
+
+
+def run(wish: Wish, say: Say) -> Account:
+    """The whole mission; DemoFailed if it could not be played to its end."""
+    try:
+        with ExitStack() as stack:
+            stage: OwnCluster | GivenKafka
+            if wish.bootstrap is None:
+                stage = stack.enter_context(OwnCluster(wish.directory, say))
+            else:
+                stage = stack.enter_context(GivenKafka(wish.bootstrap, say))
+            return _Mission(wish, stage, stack, say).play()
+    except (ClusterError, RequestFailed, TimedOut, ConsumerError) as error:
+        raise DemoFailed(str(error)) from error
+
+
+class _Mission:
+    def __init__(self, wish: Wish, stage: Stage, stack: ExitStack, say: Say) -> None:
+        self._wish = wish
+        self._stage = stage
+        self._stack = stack
+        self._say = say
+        self._file = wish.directory / "orders.toml"
+        self._journal = wish.directory / "acks.jsonl"
+        checkpoint = wish.directory / CHECKPOINT
+        self._progress = {sink: Progress(checkpoint, sink) for sink in SINKS}
+        self._rows: dict[int, int] = {}
+        self._stream = stack.enter_context(
+            OrderStream(stage.servers, stage.targets.orders, self._journal, rate=wish.rate)
+        )
+        self._driver: Driver | None = None
+
+    def play(self) -> Account:
+        self._file.write_text(
+            pipeline_text(self._stage.targets, bootstrap=self._stage.servers), encoding="utf-8"
+        )
+        self._begin()
+        self._stage.blows(self._stream, self._calm)
+        self._calm()
+        self._kill_driver()
+        self._calm()
+        self._resume()
+        self._calm()
+        sent = self._drain()
+        return self._audit(sent)
+
+    # The steps.
+
+    def _begin(self) -> None:
+        self._stream.start()
+        wait_until(lambda: self._stream.acknowledged > 0, "the first acknowledgement")
+        self._say(
+            f"the first order is acknowledged; {self._wish.rate} a second follow, "
+            "some sent twice, some broken on purpose"
+        )
+        self._say("starting the pipeline on Spark: validate, deduplicate, sum up by minute")
+        self._driver = self._start_driver()
+        wait_until(lambda: self._processed() > 0, "the first batch of the pipeline")
+        self._say(f"the pipeline runs; its first batch: {self._words()}")
+
+    def _kill_driver(self) -> None:
+        """In the middle of a batch: one that is planned and not done."""
+        assert self._driver is not None
+        progress = self._progress[VALID]
+        wait_until(lambda: self._runs() and progress.under_way is not None, "a batch under way")
+        batch = progress.under_way
+        self._driver.kill()
+        self._driver = None
+        self._say(f"[bold]kill -9[/bold] of the Spark driver and its JVM, in batch {batch}")
+
+    def _resume(self) -> None:
+        self._driver = self._start_driver()
+        self._say("the same pipeline is started again, on its checkpoint")
+        wait_until(lambda: bool(self._driver_batches()), "the first batch after the restart")
+        first = min(self._driver_batches())
+        self._say(f"it went on with batch {first}: {self._words()}")
+
+    def _drain(self) -> list[Sent]:
+        sent = self._stream.finish()
+        self._say(f"the order stream stops: {len(sent):,} records were sent, each has its answer")
+        ends = ends_of(self._stage.servers, self._stage.targets.orders)
+        wait_until(
+            lambda: (
+                self._runs() and all(each.has_reached(ends) for each in self._progress.values())
+            ),
+            "the end of the topic",
+        )
+        assert self._driver is not None
+        self._driver.stop()
+        self._say("the pipeline has processed everything, and stopped cleanly")
+        return sent
+
+    def _audit(self, sent: list[Sent]) -> Account:
+        self._say("auditing on Spark: what was promised, what the brokers hold, what was published")
+        arguments = ["--acks", str(self._journal), "--topic", self._stage.targets.orders]
+        arguments += ["--bootstrap", self._stage.servers, "--strict", "--may-filter"]
+        found = run_audit([*arguments, *self._stage.audit_arguments()])
+        result = account(sent, found, self._stage.published())
+        self._say("audited")
+        return result
+
+    # Inside.
+
+    def _start_driver(self) -> Driver:
+        log = self._wish.directory / "pipeline.log"
+        return self._stack.enter_context(Driver(self._file, log))
+
+    def _driver_batches(self) -> dict[int, int]:
+        """As the driver of now has told; DemoFailed if it has died by itself."""
+        assert self._driver is not None
+        found = self._driver.batches
+        self._rows.update(found)
+        return found
+
+    def _runs(self) -> bool:
+        self._driver_batches()
+        return True
+
+    def _processed(self) -> int:
+        """Orders so far; a batch that comes again counts once."""
+        if self._driver is not None:
+            self._driver_batches()
+        return sum(self._rows.values())
+
+    def _words(self) -> str:
+        return f"{self._stream.acknowledged:,} acknowledged, {self._processed():,} processed"
+
+    def _calm(self) -> None:
+        """Let it run for a while, and tell how it goes."""
+        until_s = time.monotonic() + self._wish.pause_s
+        wait_until(lambda: time.monotonic() > until_s, "time")
+        self._say(f"[dim]{self._words()}[/dim]")

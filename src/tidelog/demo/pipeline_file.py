@@ -1,0 +1,102 @@
+"""The demo's pipeline as the file that a user would write: examples/orders.toml, a little shorter.
+
+Orders are validated and deduplicated, and become revenue per minute and country. Revenue is in
+mode `update`: a group is written again whenever it has changed, and the latest row counts. So the
+sums can be compared to the cent as soon as the last order has been processed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+VALID, REVENUE, DEAD = "valid_orders", "revenue", "dead_letters"
+SINKS = (VALID, REVENUE, DEAD)
+CHECKPOINT = "checkpoint"
+"""Relative to the file, as the tables are, which have the names of their sinks."""
+TRIGGER = "1 second"
+
+_FILE = """\
+# Orders become revenue per minute and country, exactly once.
+
+name = "orders"
+bootstrap = {bootstrap}
+checkpoint = {checkpoint}
+trigger = {trigger}
+
+[sources.orders]
+topic = {orders}
+schema = \"\"\"
+    order_id   STRING NOT NULL,
+    country    STRING NOT NULL,
+    amount     DECIMAL(12, 2) NOT NULL,
+    ordered_at TIMESTAMP NOT NULL
+\"\"\"
+
+# An order that was sent twice counts once. Each row says of which record it was made.
+[steps.valid_orders]
+sql = \"\"\"
+    SELECT order_id, upper(country) AS country, amount, ordered_at,
+           _partition AS source_partition, _offset AS source_offset
+    FROM orders
+    WHERE amount > 0 AND length(country) = 2
+\"\"\"
+watermark = {{ column = "ordered_at", delay = "1 hour" }}
+deduplicate = ["order_id"]
+
+[steps.revenue]
+sql = \"\"\"
+    SELECT window.start AS minute, country, count(*) AS orders, sum(amount) AS revenue
+    FROM valid_orders
+    GROUP BY window(ordered_at, '1 minute'), country
+\"\"\"
+
+[sinks.valid_orders]
+{valid}
+
+[sinks.revenue]
+mode = "update"
+{revenue}
+
+# What is no order goes here. Nothing is dropped silently.
+[dead_letters]
+{dead}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Where the pipeline writes: tables beside its file, or topics of these names."""
+
+    orders: str
+    """The topic that it reads."""
+    topics: dict[str, str] | None = None
+    """By sink; None: Parquet tables."""
+
+
+def pipeline_text(targets: Targets, *, bootstrap: str) -> str:
+    """The file."""
+    return _FILE.format(
+        bootstrap=_quoted(bootstrap),
+        checkpoint=_quoted(CHECKPOINT),
+        trigger=_quoted(TRIGGER),
+        orders=_quoted(targets.orders),
+        valid=_target(targets, VALID, key="order_id"),
+        revenue=_target(targets, REVENUE, key="country"),
+        dead=_target(targets, DEAD),
+    )
+
+
+def _target(targets: Targets, sink: str, *, key: str | None = None) -> str:
+    if targets.topics is None:
+        return f"table = {_quoted(sink)}"
+    topic = targets.topics[sink]
+    lines = [f"topic = {_quoted(topic)}", f"id = {_quoted(topic)}"]
+    if key is not None:
+        lines.append(f"key = {_quoted(key)}")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """JSON's strings are strings of TOML as well."""
+    return json.dumps(text)

@@ -1,0 +1,250 @@
+"""The mission's account: a true story is clean, and each kind of lie is found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tidelog.demo.accounts import (
+    OK,
+    REFUSED,
+    UNKNOWN,
+    Account,
+    Place,
+    Processed,
+    Published,
+    Revenue,
+    Sent,
+    account,
+)
+from tidelog.demo.orders import Kind, Orders, minute_of
+
+RECORDS = 100
+NOON_MS = 1_767_268_800_000
+GROUP_DE = (minute_of(NOON_MS), "DE")
+
+
+class Story:
+    """A run in which everything came true; a test changes one thing of it."""
+
+    def __init__(self) -> None:
+        orders = Orders()
+        records = [orders.next(NOON_MS + 100 * number) for number in range(RECORDS)]
+        self.sent = [
+            Sent(
+                kind=record.kind,
+                order=record.order,
+                outcome=OK,
+                place=Place(record.number % 3, record.number // 3),
+            )
+            for record in records
+        ]
+        self.audit: dict[str, Any] = {
+            "told": RECORDS,
+            "held": RECORDS,
+            "classes": {"kept": {"all": RECORDS}},
+            "findings": {},
+            "first_findings": [],
+        }
+        self.processed = [
+            Processed(each.order.id, each.order.cents, each.place)
+            for each in self.sent
+            if each.kind is Kind.ORDER and each.order and each.place
+        ]
+        self.dead = [each.place for each in self.sent if each.kind is Kind.BROKEN and each.place]
+        self.revenue: dict[tuple[str, str], Revenue] = {}
+        for each in self.sent:
+            if each.kind is Kind.ORDER and each.order is not None:
+                group = (minute_of(each.order.ordered_ms), each.order.country.upper())
+                before = self.revenue.get(group, Revenue(0, 0))
+                self.revenue[group] = Revenue(before.orders + 1, before.cents + each.order.cents)
+
+    def told(self) -> Account:
+        published = Published(
+            processed=tuple(self.processed), dead=tuple(self.dead), revenue=self.revenue
+        )
+        return account(self.sent, self.audit, published)
+
+    def names(self) -> set[str]:
+        return {each.name for each in self.told().findings}
+
+    def index_of(self, kind: Kind) -> int:
+        return next(i for i, each in enumerate(self.sent) if each.kind is kind)
+
+
+def test_a_true_story_is_clean() -> None:
+    told = Story().told()
+    assert told.findings == () and told.is_clean
+    assert (told.sent, told.acknowledged, told.kept) == (RECORDS, RECORDS, RECORDS)
+    assert (told.orders, told.repeats, told.broken) == (93, 5, 2)
+    assert (told.processed, told.dropped, told.dead) == (93, 5, 2)
+    assert (told.lost, told.duplicated, told.missing, told.double) == (0, 0, 0, 0)
+    assert told.revenue_cents == sum(each.cents for each in Story().processed)
+
+
+def found_by_audit(name: str) -> Callable[[Story], None]:
+    def plant(story: Story) -> None:
+        story.audit["findings"] = {name: 2}
+        story.audit["first_findings"] = [{"finding": name, "evidence": "told ok at offset 7"}]
+        if name == "lost":
+            story.audit["classes"] = {"kept": {"all": RECORDS - 2}}
+
+    return plant
+
+
+def not_in_the_journal(story: Story) -> None:
+    story.audit["told"] = RECORDS - 1
+
+
+def not_accounted_for(story: Story) -> None:
+    story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
+
+
+def missing(story: Story) -> None:
+    del story.processed[5]
+
+
+def double(story: Story) -> None:
+    story.processed.append(story.processed[5])
+
+
+def from_nothing(story: Story) -> None:
+    story.processed.append(Processed("order-9999", 100, Place(0, 900)))
+
+
+def wrong_amount(story: Story) -> None:
+    story.processed[5] = story.processed[5]._replace(cents=1)
+
+
+def wrong_source(story: Story) -> None:
+    story.processed[5] = story.processed[5]._replace(source=story.processed[6].source)
+
+
+def ghost(story: Story) -> None:
+    number = story.index_of(Kind.ORDER)
+    story.sent[number] = replace(story.sent[number], outcome=REFUSED, place=None)
+    story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
+
+
+def dropped_silently(story: Story) -> None:
+    del story.dead[0]
+
+
+def double_dead_letter(story: Story) -> None:
+    story.dead.append(story.dead[0])
+
+
+def wrongly_dead(story: Story) -> None:
+    story.dead.append(story.processed[5].source)
+
+
+def dead_from_nothing(story: Story) -> None:
+    story.dead.append(Place(0, 900))
+
+
+def wrong_revenue(story: Story) -> None:
+    story.revenue[GROUP_DE] = story.revenue[GROUP_DE]._replace(
+        cents=story.revenue[GROUP_DE].cents - 1
+    )
+
+
+def wrong_revenue_of_a_minute_that_never_was(story: Story) -> None:
+    story.revenue["2026-01-01T13:00", "DE"] = Revenue(1, 100)
+
+
+def wrong_revenue_left_out(story: Story) -> None:
+    del story.revenue[GROUP_DE]
+
+
+@pytest.mark.parametrize(
+    ("plant", "name"),
+    [
+        (found_by_audit("lost"), "lost"),
+        (found_by_audit("duplicated"), "duplicated"),
+        (found_by_audit("reordered"), "reordered"),
+        (found_by_audit("diverged"), "diverged"),
+        (found_by_audit("published twice"), "published twice"),
+        (not_in_the_journal, "not in the journal"),
+        (not_accounted_for, "not accounted for"),
+        (missing, "missing"),
+        (double, "double"),
+        (from_nothing, "from nothing"),
+        (wrong_amount, "wrong amount"),
+        (wrong_source, "wrong source"),
+        (ghost, "ghost"),
+        (dropped_silently, "dropped silently"),
+        (double_dead_letter, "double dead letter"),
+        (wrongly_dead, "wrongly dead"),
+        (dead_from_nothing, "dead from nothing"),
+        (wrong_revenue, "wrong revenue"),
+        (wrong_revenue_of_a_minute_that_never_was, "wrong revenue"),
+        (wrong_revenue_left_out, "wrong revenue"),
+    ],
+)
+def test_each_lie_is_found_and_named(plant: Callable[[Story], None], name: str) -> None:
+    story = Story()
+    plant(story)
+    assert story.names() == {name}
+    assert not story.told().is_clean
+
+
+def test_the_numbers_of_the_summary_are_those_of_the_findings() -> None:
+    story = Story()
+    found_by_audit("lost")(story)
+    missing(story)
+    double(story)
+    double(story)
+    told = story.told()
+    assert (told.lost, told.missing, told.double) == (2, 1, 2)
+    assert {each.name: each.count for each in told.findings} == {
+        "lost": 2,
+        "missing": 1,
+        "double": 2,
+    }
+
+
+def unknown(story: Story, kinds: Sequence[Kind]) -> list[int]:
+    """What became of the first of each is not known to its producer."""
+    numbers = [story.index_of(kind) for kind in kinds]
+    for number in numbers:
+        story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, place=None)
+    story.audit["classes"] = {
+        "kept": {"all": RECORDS - len(numbers)},
+        "unknown, kept": {"all": len(numbers)},
+    }
+    return numbers
+
+
+def test_what_nobody_knows_may_be_processed() -> None:
+    story = Story()
+    unknown(story, [Kind.ORDER, Kind.BROKEN])
+    assert story.names() == set()
+    assert story.told().unknown == 2
+
+
+def test_what_nobody_knows_may_be_absent() -> None:
+    story = Story()
+    number, _ = unknown(story, [Kind.ORDER, Kind.BROKEN])
+    order = story.sent[number].order
+    assert order is not None
+    story.processed = [each for each in story.processed if each.order_id != order.id]
+    group = (minute_of(order.ordered_ms), order.country.upper())
+    before = story.revenue[group]
+    story.revenue[group] = Revenue(before.orders - 1, before.cents - order.cents)
+    del story.dead[0]
+    assert story.names() == set()
+
+
+def test_an_order_of_which_one_copy_is_acknowledged_must_be_processed() -> None:
+    story = Story()
+    number = story.index_of(Kind.REPEAT) - 1
+    order = story.sent[number].order
+    assert order is not None and story.sent[number + 1].order == order
+    story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, place=None)
+    story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
+    assert story.names() == set()
+    story.processed = [each for each in story.processed if each.order_id != order.id]
+    assert story.names() == {"missing"}

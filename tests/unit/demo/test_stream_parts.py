@@ -1,0 +1,99 @@
+"""The parts around the stream: what is sent, how long writes paused, how far Spark has come."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tidelog.demo.orders import BROKEN, Kind, Orders
+from tidelog.demo.pauses import Told, watch
+from tidelog.demo.pipeline_file import SINKS, Targets, pipeline_text
+from tidelog.demo.progress import Progress, reaches
+from tidelog.spark import pipeline
+
+NOON_MS = 1_767_268_800_000
+
+
+def test_the_stream_has_orders_double_clicks_and_broken_records() -> None:
+    orders = Orders()
+    records = [orders.next(NOON_MS) for _ in range(1_000)]
+    kinds = {kind: [each for each in records if each.kind is kind] for kind in Kind}
+    assert [each.number for each in records] == list(range(1_000))
+    assert len(kinds[Kind.REPEAT]) == 50 and len(kinds[Kind.BROKEN]) == 20
+    assert {each.value for each in kinds[Kind.BROKEN]} == set(BROKEN)
+    names = [each.order.id for each in kinds[Kind.ORDER] if each.order]
+    assert len(names) == len(set(names)) == 930
+    values = {each.order.id: each.value for each in kinds[Kind.ORDER] if each.order}
+    for repeat in kinds[Kind.REPEAT]:
+        assert repeat.order is not None
+        assert repeat.value == values[repeat.order.id], "the very same order once more"
+
+
+def test_amounts_are_what_is_written_to_the_cent() -> None:
+    orders = Orders()
+    for _ in range(20_000):
+        record = orders.next(NOON_MS)
+        if record.order is not None:
+            told = json.loads(record.value, parse_float=str)["amount"]
+            whole, _, cents = str(told).partition(".")
+            assert int(whole) * 100 + int(cents.ljust(2, "0")) == record.order.cents > 0
+
+
+def test_a_pause_reaches_from_one_acknowledgement_to_the_next() -> None:
+    told = [
+        Told(0, 0.9, 1.0),
+        Told(1, 0.9, 1.0),
+        Told(1, 1.9, 2.0),
+        Told(0, 1.5, 4.0),  # was on its way when the blow came
+        Told(0, 4.1, 4.2),
+    ]
+    seen = watch(told, blow_s=1.6)
+    assert seen.paused_s == {0: pytest.approx(3.0), 1: pytest.approx(1.0)}
+    assert seen.went_on == {0, 1} and seen.worst_s == pytest.approx(3.0)
+    assert watch(told[:4], blow_s=1.6).went_on == {1}, "sent before the blow says nothing"
+    assert watch(told, blow_s=5.0).went_on == frozenset()
+
+
+def offsets(**by_index: int) -> str:
+    told = {"orders": {name[1:]: offset for name, offset in by_index.items()}}
+    return f"v1\n{{}}\n{json.dumps({'(from)': {'orders': {'0': 0}}, **told})}"
+
+
+def test_a_batch_reaches_the_end_when_every_partition_does() -> None:
+    assert reaches(offsets(p0=5, p1=7), {0: 5, 1: 7})
+    assert not reaches(offsets(p0=5, p1=6), {0: 5, 1: 7})
+    assert not reaches(offsets(p0=5), {0: 5, 1: 1}), "a partition that it does not know"
+    assert reaches(offsets(p0=5), {0: 5, 1: 0})
+
+
+def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, "valid_orders")
+    assert (progress.done, progress.under_way) == (None, None)
+    for name in ("offsets", "commits"):
+        (tmp_path / "sinks" / "valid_orders" / name).mkdir(parents=True)
+    planned, done = (tmp_path / "sinks" / "valid_orders" / each for each in ("offsets", "commits"))
+    (planned / "0").write_text(offsets(p0=5))
+    assert progress.under_way == 0 and not progress.has_reached({0: 5})
+    (done / "0").write_text("v1\n{}")
+    assert (progress.done, progress.under_way) == (0, None)
+    assert progress.has_reached({0: 5})
+    (planned / "1").write_text(offsets(p0=9))
+    assert progress.under_way == 1 and not progress.has_reached({0: 9})
+
+
+@pytest.mark.parametrize("topics", [None, {sink: f"demo-{sink}" for sink in SINKS}])
+def test_the_demo_writes_a_pipeline_without_a_complaint(
+    topics: dict[str, str] | None, tmp_path: Path
+) -> None:
+    text = pipeline_text(Targets(orders="orders", topics=topics), bootstrap="localhost:9092")
+    file = tmp_path / "orders.toml"
+    file.write_text(text)
+    checked = pipeline.check(file)
+    assert not checked.complaints
+    told = tomllib.loads(text)
+    assert [*told["sinks"], "dead_letters"] == list(SINKS)
+    targets = [*told["sinks"].values(), told["dead_letters"]]
+    assert all(("table" in each) is (topics is None) for each in targets)
