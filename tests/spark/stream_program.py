@@ -127,7 +127,9 @@ def stream(spark: Any, wish: Wish) -> None:
         FUSES.happen("the batch is published")
 
     writer = rows.writeStream.foreachBatch(publish).option("checkpointLocation", wish.checkpoint)
-    trigger: dict[str, Any] = {"availableNow": True} if wish.is_last else {"processingTime": "0 seconds"}
+    trigger: dict[str, Any] = (
+        {"availableNow": True} if wish.is_last else {"processingTime": "0 seconds"}
+    )
     query = writer.trigger(**trigger).start()
     query.awaitTermination()
 
