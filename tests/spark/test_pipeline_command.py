@@ -1,0 +1,72 @@
+"""`tidelog pipeline run` as a person runs it: watched, stopped by Ctrl-C, killed, and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tests.process.command_line import COMMAND
+from tests.process.waiting import PATIENCE_S, wait_until
+from tests.spark.orders import Orders, check_tables, pipeline_file, rows_of
+from tests.spark.terminal import CTRL_C, Terminal
+from tests.spark.topics import NewTopic
+from tidelog.cli.pipeline_show import HEADER
+
+pytestmark = pytest.mark.long
+START_WITHIN_S = 3 * PATIENCE_S
+"""A Spark of its own, which shares the machine with the session of the other tests."""
+
+
+def test_a_run_is_watched_stopped_killed_and_resumed(
+    tidelog3: tidelog.Cluster, new_topic: NewTopic, tmp_path: Path
+) -> None:
+    """Three runs on one checkpoint; the last one finishes, and every order is there once."""
+    orders = Orders(tidelog3.bootstrap_servers, new_topic(tidelog3, partitions=2))
+    file = pipeline_file(tmp_path, orders.topic, source="max_offsets_per_trigger = 50")
+    valid = tmp_path / "orders-data" / "valid_orders"
+    arguments = ["pipeline", "run", str(file), "--bootstrap", orders.servers]
+    arguments += ["--master", "local[2]"]
+
+    orders.write(range(200))
+    with Terminal("tidelog.cli.main", *arguments, directory=tmp_path) as terminal:
+        wait_until(lambda: rows_of(valid), "the first orders", within_s=START_WITHIN_S)
+        wait_until(lambda: f"{orders.topic}-1: " in terminal.text, "how far partitions are behind")
+        assert all(column in terminal.text for column in HEADER)
+        terminal.press(CTRL_C)
+        assert terminal.wait() == 0, terminal.text
+        assert "orders: stopped" in terminal.text
+        assert "Traceback" not in terminal.text and "KeyboardInterrupt" not in terminal.text
+
+    orders.write(range(200, 400))
+    before = len(rows_of(valid))
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, "--json"], stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        wait_until(lambda: len(rows_of(valid)) > before, "more orders", within_s=START_WITHIN_S)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    orders.write(range(400, 500))
+    done = subprocess.run(
+        [*COMMAND, *arguments, "--json", "--available-now"],
+        capture_output=True,
+        text=True,
+        timeout=START_WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    check_tables(tmp_path, orders)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (events[0]["event"], events[-1]["event"]) == ("started", "ended")
+    assert events[-1]["ending"] == "finished"
+    last = {each["sink"]: each["behind"] for each in events if each["event"] == "batch"}
+    nothing = {f"{orders.topic}-0": 0, f"{orders.topic}-1": 0}
+    assert last == dict.fromkeys(("valid_orders", "revenue", "dead_letters"), nothing)
