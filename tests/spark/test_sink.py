@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,62 +11,17 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from tests.kafka import KafkaCluster
 from tests.process.waiting import PATIENCE_S
 from tests.process.wire import NO_GROUP
-from tests.spark.sink_parts import read_committed, wait_until_decided
+from tests.spark.sink_parts import wait_until_decided
+from tests.spark.sink_streams import Stream, sink, values
 from tests.spark.topics import NewTopic
 from tidelog.client.producer.partitioning import murmur2
 from tidelog.client.sink.errors import SinkRefused
 from tidelog.client.sink.events import BatchAborted, BatchCommitted, BatchSkipped
-from tidelog.core.model.trace import ListTrace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.spark.sink.exactly_once import ExactlyOnce
-
 pytestmark = pytest.mark.java
-
-
-class Stream:
-    """A query that reads a directory of files, one file per batch, and writes through a sink."""
-
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
-        self.spark = spark
-        self.directory = directory
-        self.files = directory / "in"
-        self.files.mkdir()
-        self.count = 0
-
-    def add(self, *lines: str) -> None:
-        """One more batch."""
-        staged = self.directory / f"{self.count:03}.txt"
-        staged.write_text("".join(f"{line}\n" for line in lines))
-        staged.rename(self.files / staged.name)
-        self.count += 1
-
-    def run(
-        self,
-        function: Callable[[DataFrame, int], None],
-        shape: Callable[[DataFrame], DataFrame] = lambda frame: frame,
-        *,
-        checkpoint: str = "checkpoint",
-    ) -> None:
-        """Until everything that is there has been written."""
-        lines = (
-            self.spark.readStream.format("text")
-            .option("maxFilesPerTrigger", 1)
-            .load(str(self.files))
-        )
-        query = (
-            shape(lines)
-            .writeStream.foreachBatch(function)
-            .option("checkpointLocation", str(self.directory / checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
-        try:
-            assert query.awaitTermination(PATIENCE_S), "the query did not end"
-        finally:
-            query.stop()
 
 
 @pytest.fixture
@@ -78,21 +32,6 @@ def stream(spark: SparkSession, tmp_path: Path) -> Stream:
 @pytest.fixture
 def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
     return new_topic(kafka3, partitions=3, min_insync_replicas="2")
-
-
-def sink(kafka: KafkaCluster, topic: str, **more: Any) -> tuple[ExactlyOnce, ListTrace]:
-    from tidelog.spark import exactly_once
-
-    trace = ListTrace()
-    given = {"topic": topic, **more}
-    made = exactly_once(kafka.bootstrap_servers, topic, trace=trace, **given)
-    return made, trace
-
-
-def values(kafka: KafkaCluster, topic: str) -> list[str]:
-    """What readers of committed data get from the topic of that sink, sorted."""
-    wait_until_decided(kafka.bootstrap_servers, topic)
-    return sorted(read_committed(kafka.bootstrap_servers, topic))
 
 
 def records(bootstrap: str, topic: str, partitions: int) -> list[Any]:

@@ -1,0 +1,142 @@
+"""What the sink refuses in a running query: second writers, wrong checkpoints, lost markers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.kafka import KafkaCluster
+from tests.process.waiting import PATIENCE_S
+from tests.spark.sink_parts import wait_until_decided
+from tests.spark.sink_streams import Stream, sink, values
+from tests.spark.topics import NewTopic
+from tidelog.client.sink.events import BatchAborted, BatchCommitted
+from tidelog.client.sink.values import Begun, name_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Stream:
+    return Stream(spark, tmp_path)
+
+
+@pytest.fixture
+def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
+    return new_topic(kafka3, partitions=2, min_insync_replicas="2")
+
+
+class WritesTwice:
+    """A task whose rows are written by two attempts; only the second one is heard of."""
+
+    def __init__(self, plan: Any, begun: Begun) -> None:
+        self._plan = plan
+        self._begun = begun
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from tidelog.spark.sink.writing import Writer, write_rows
+
+        rows = list(batches)
+        write_rows(self._plan, self._begun, iter(rows), salt=10**6)
+        yield from Writer(self._plan, self._begun)(iter(rows))
+
+
+def test_a_second_writer_in_a_task_is_found_and_the_batch_begun_again(
+    kafka3: KafkaCluster, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, trace = sink(kafka3, topic, attempts=2)
+    stream.add(*[f"line {n:02}" for n in range(40)])
+    with monkeypatch.context() as patched:
+        patched.setattr("tidelog.spark.sink.exactly_once.Writer", WritesTwice)
+        with pytest.raises(Exception, match="GuardFailed"):
+            stream.run(made)
+    made.close()
+    assert len(trace.of(BatchAborted)) == 2 and not trace.of(BatchCommitted)
+    assert values(kafka3, topic) == []
+
+    again, _ = sink(kafka3, topic)
+    stream.run(again)
+    again.close()
+
+    assert values(kafka3, topic) == [f"line {n:02}" for n in range(40)]
+
+
+def test_a_checkpoint_that_was_rolled_back_is_refused(
+    kafka3: KafkaCluster, stream: Stream, topic: str
+) -> None:
+    made, _ = sink(kafka3, topic)
+    stream.add("a")
+    stream.run(made)
+    shutil.copytree(stream.directory / "checkpoint", stream.directory / "older")
+    stream.add("b")
+    stream.add("c")
+    stream.run(made)
+    made.close()
+    again, _ = sink(kafka3, topic)
+
+    with pytest.raises(Exception, match=r"CheckpointRolledBack.*published twice"):
+        stream.run(again, checkpoint="older")
+
+    again.close()
+    assert values(kafka3, topic) == ["a", "b", "c"]
+
+
+def test_a_marker_that_expired_is_asked_for(
+    kafka3: KafkaCluster, stream: Stream, topic: str
+) -> None:
+    made, _ = sink(kafka3, topic)
+    stream.add("a")
+    stream.run(made)
+    made.close()
+    forget(kafka3, topic)
+    stream.add("b")
+    again, _ = sink(kafka3, topic)
+
+    with pytest.raises(Exception, match=r"MarkerMissing.*resume_at=1"):
+        stream.run(again)
+
+    again.close()
+    told, _ = sink(kafka3, topic, resume_at=1)
+    stream.run(told)
+    told.close()
+    assert values(kafka3, topic) == ["a", "b"]
+
+
+def forget(kafka: KafkaCluster, topic: str) -> None:
+    """What `offsets.retention.minutes` does in the end."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    wait_until_decided(kafka.bootstrap_servers, topic)
+    (deleted,) = admin.delete_consumer_groups([name_of(topic)]).values()
+    deleted.result(PATIENCE_S)
+
+
+@pytest.mark.long
+def test_a_batch_that_outlives_its_transaction_ends_the_query_with_that_reason(
+    kafka3: KafkaCluster, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is written; the commit waits until the cluster has aborted."""
+    made, _ = sink(kafka3, topic, transaction_timeout_ms=1_000)
+    stream.add("a", "b")
+
+    def late(*_: object) -> None:
+        wait_until_decided(kafka3.bootstrap_servers, topic)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tidelog.spark.sink.exactly_once.sync_offsets", late)
+        with pytest.raises(Exception, match=r"TransactionTimedOut.*timeout\.ms is 1000"):
+            stream.run(made)
+
+    made.close()
+    again, _ = sink(kafka3, topic)
+    stream.run(again)
+    again.close()
+    assert values(kafka3, topic) == ["a", "b"]
