@@ -61,7 +61,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
                 cluster.hold_replica(each, "orders", 0) for each in cluster.nodes if each != dead
             ]
             hasty.send_all("hasty order", ONE_COPY)
-            waiting = [careful.send(f"waiting order {each}") for each in range(WAITING)]
+            waiting = [careful.send_text(f"waiting order {each}") for each in range(WAITING)]
             _wait_for_end(servers, dead, REPLICATED + ONE_COPY + WAITING)
             cluster.kill(dead)
             for hold in holds:

@@ -15,8 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from tidelog.client.admin.admin import Admin as AdminMachine
 from tidelog.client.admin.admin import Failed
@@ -30,6 +29,7 @@ from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
 from tidelog.client.producer.producer import Producer as ProducerMachine
 from tidelog.client.settings import Given
+from tidelog.client.shells.closing import Closing
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
@@ -96,7 +96,7 @@ class Sent:
         raise kind(outcome.error, outcome.reason)
 
 
-class Producer:
+class Producer(Closing):
     """Records are sent by a thread in the background."""
 
     def __init__(self, settings: Given, *, trace: Trace | None = None) -> None:
@@ -187,17 +187,6 @@ class Producer:
             self._call_back()
             self._loop.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def wait_until(self, reached: Callable[[], bool], timeout_s: float | None, what: str) -> None:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
@@ -236,7 +225,7 @@ class Producer:
             self._told.popleft()()
 
 
-class _Driven:
+class _Driven(Closing):
     """A client that works only while somebody waits for it."""
 
     def __init__(self, loop: Loop) -> None:
@@ -255,17 +244,6 @@ class _Driven:
 
     def close(self) -> None:
         self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Consumer(_Driven):

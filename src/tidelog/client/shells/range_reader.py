@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from types import TracebackType
-from typing import Self
 
 from tidelog.client.consumer.offset_lookup import (
     EARLIEST_TIMESTAMP,
@@ -27,11 +25,12 @@ from tidelog.client.ranges.errors import RangeStalled
 from tidelog.client.ranges.fetched import Fetched
 from tidelog.client.ranges.range_fetch import RangeFetch
 from tidelog.client.settings import Given
+from tidelog.client.shells.closing import Closing
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
 
 
-class RangeClient:
+class RangeClient(Closing):
     """Connections and metadata for any number of ranges; settings are a consumer's."""
 
     def __init__(self, settings: Given, *, stalled_s: float = STALLED_MS / 1_000) -> None:
@@ -99,17 +98,6 @@ class RangeClient:
 
     def close(self) -> None:
         self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _note(told: dict[int, Result], timestamp: int, result: Result, now_ms: int) -> None:

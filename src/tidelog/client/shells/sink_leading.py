@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from tidelog.client.config import client_config
 from tidelog.client.settings import Given
+from tidelog.client.shells.closing import Closing
 from tidelog.client.shells.loop import Loop
 from tidelog.client.sink.asking import Asker
 from tidelog.client.sink.conversation import Conversation, Steps
@@ -18,7 +18,7 @@ T = TypeVar("T")
 TIMEOUT_S = 60.0
 
 
-class SinkLeader:
+class SinkLeader(Closing):
     """The connections of one sink. Threads wait for each other."""
 
     def __init__(
@@ -36,17 +36,6 @@ class SinkLeader:
         with self._lock:
             self._broken = self._broken or SinkRefused("the sink's connections are closed")
             self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def lead(self, steps: Steps[T]) -> T:
         """Turn the loop until the conversation is over; its SinkError is raised."""

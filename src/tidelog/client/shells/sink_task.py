@@ -9,11 +9,10 @@ with SinkTask({"bootstrap.servers": "localhost:9092"}, begun, salt=attempt) as t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
 
 from tidelog.client.config import client_config
 from tidelog.client.settings import Given
+from tidelog.client.shells.closing import Closing
 from tidelog.client.shells.loop import Loop
 from tidelog.client.sink.guards.salted_first_batch import first_batch_records_max
 from tidelog.client.sink.task import Task
@@ -25,7 +24,7 @@ from tidelog.core.model.trace import Trace
 BUFFER_BYTES_MAX = 32 * MIB
 
 
-class SinkTask:
+class SinkTask(Closing):
     """One attempt of one task. `salt` differs between attempts."""
 
     def __init__(
@@ -72,17 +71,6 @@ class SinkTask:
 
     def close(self) -> None:
         self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _is_full(self) -> bool:
         too_much = self._machine.unacknowledged_bytes > self._buffer_bytes_max
