@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,14 +18,11 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("all", settings.get_profile("default"), max_examples=500)
+settings.register_profile("all", settings.get_profile("default"), max_examples=200)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run the tests marked `long`")
-    parser.addoption(
-        "--spark", action="store_true", help="also run tests/spark, whose rooms are being built"
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,12 +40,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("java"))
         if config.getoption("loadgroup", False):
             name_the_group(item)
-    if config.getoption("--all") or "long" in config.getoption("markexpr"):
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if not config.getoption("--all") and "long" not in config.getoption("markexpr"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        if long:
+            config.hook.pytest_deselected(items=long)
+            items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if config.getoption("loadgroup", False):
+        put_groups_first(items)
+
+
+def put_groups_first(items: list[pytest.Item]) -> None:
+    """What one worker must do alone should not begin last: Spark's groups, then the others, those
+    of many tests first. The scheduler keeps this order when it is told not to make its own."""
+    groups = {item: item.get_closest_marker("xdist_group") for item in items}
+    names = {item: group.args[0] if group else "" for item, group in groups.items()}
+    sizes = Counter(names.values())
+
+    def turn(item: pytest.Item) -> tuple[bool, bool, int, str]:
+        name = names[item]
+        return (not name, not name.startswith("spark"), -sizes[name] if name else 0, name)
+
+    items.sort(key=turn)
 
 
 def name_the_group(item: pytest.Item) -> None:

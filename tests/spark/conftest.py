@@ -1,7 +1,8 @@
 """What all Spark tests share: one session, three Apache Kafkas, three Tidelogs, fresh topics.
 
-Each of them is started by the first test that asks for it and serves the whole run; so a test that
-kills brokers starts its own. All tests here are one group, which is to say on one worker.
+Each of them is started by the first test that asks for it and serves all others here; so a test
+that kills brokers starts its own. All tests are one group, which is to say on one worker, but for
+those that name another: what starts its own Spark need not wait for ours.
 """
 
 from __future__ import annotations
@@ -34,21 +35,19 @@ KAFKA_SETTINGS = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
 }
+KAFKA_UNHURRIED = {"broker.session.timeout.ms": "30000"}
+"""For those who kill nobody: a broker that only waits for a processor keeps its partitions."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One group, and the first: what one worker must do alone should not begin last."""
-    if not config.getoption("--spark"):
-        config.hook.pytest_deselected(items=[each for each in items if HERE in each.path.parents])
-        items[:] = [each for each in items if HERE not in each.path.parents]
-    items.sort(key=lambda item: HERE not in item.path.parents)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who names no group is of ours."""
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only session; it has Spark's own connector where that can be had."""
     from tidelog.spark import JavaMissing, SparkMissing, spark_session
@@ -78,18 +77,19 @@ def connector_jars() -> list[Path]:
         pytest.skip(str(unavailable))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka3() -> Iterator[KafkaCluster]:
     """Three Apache Kafkas; `ThreeKafkas(kafka3)` of bench has more handles on them."""
     if reason := unavailable_reason():
         pytest.skip(f"Apache Kafka cannot run here: {reason}")
-    kafka = KafkaCluster(brokers=3, settings=KAFKA_SETTINGS, heap="256m", java_options=QUICK_START)
+    settings = {**KAFKA_SETTINGS, **KAFKA_UNHURRIED}
+    kafka = KafkaCluster(brokers=3, settings=settings, heap="256m", java_options=QUICK_START)
     with kafka:
         ThreeKafkas(kafka).wait_until_formed()
         yield kafka
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tidelog3() -> Iterator[tidelog.Cluster]:
     """Three Tidelogs."""
     settings = {**UNHURRIED, **SHARED_SETTINGS}
@@ -99,8 +99,8 @@ def tidelog3() -> Iterator[tidelog.Cluster]:
 
 @pytest.fixture
 def new_topic(request: pytest.FixtureRequest) -> NewTopic:
-    """Makes topics named after the test, with a copy on every broker."""
-    stem = re.sub(r"[^a-zA-Z0-9-]", "-", request.node.name)[:200]
+    """Makes topics named after the test and its file, with a copy on every broker."""
+    stem = re.sub(r"[^a-zA-Z0-9-]", "-", f"{request.path.stem}-{request.node.name}")[:200]
     made: list[str] = []
 
     def make(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from tests.process.waiting import PATIENCE_S, wait_until
-from tests.process.wire import NO_GROUP, WireClient
-from tidelog.client.admin.question import Question, TheBroker
+from tests.process.waiting import PATIENCE_S
+from tests.process.wire import NO_GROUP
+from tests.spark.transactions import wait_until_ended
 from tidelog.client.producer.batch import Identity
-from tidelog.client.shells.blocking import Admin
 from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.shells.sink_task import SinkTask
 from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt, name_of
-from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsRequest
 from tidelog.core.wire.records import NewRecord, build
 
 QUERY = "query-1"
-DECIDED = ("CompleteCommit", "CompleteAbort", "Empty")
 Rows = Mapping[int, Sequence[str]]
 """Values by partition."""
 
@@ -125,20 +122,8 @@ def values_of(*batch_ids: int) -> list[str]:
 
 
 def wait_until_decided(bootstrap: str, sink_id: str) -> None:
-    """Until the last transaction's markers are in all partitions, where readers find them."""
-    name = name_of(sink_id)
-    request = DescribeTransactionsRequest(transactional_ids=[name])
-    with Admin({"bootstrap.servers": bootstrap}) as admin:
-
-        def is_decided() -> bool:
-            with WireClient(bootstrap.split(",")[0]) as wire:
-                found = wire.ask("FindCoordinator", 4, key_type=1, coordinator_keys=[name])
-            whom = TheBroker(found.coordinators[0].node_id)
-            told: Any = admin.ask(Question(request=request, read=lambda answer: answer, whom=whom))
-            (state,) = told.transaction_states
-            return state.error_code == 0 and state.transaction_state in DECIDED
-
-        wait_until(is_decided, f"the transaction of {name} to be decided")
+    """Until readers find all that the sink has published."""
+    wait_until_ended(bootstrap, name_of(sink_id))
 
 
 def read_committed(bootstrap: str, topic: str) -> list[str]:

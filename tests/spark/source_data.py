@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from tests.process.waiting import PATIENCE_S
+from tests.spark.transactions import wait_until_ended
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_TIMESTAMP_MS = 1_700_000_000_000
@@ -17,7 +18,13 @@ TRANSACTION_TIMEOUT_MS = 900_000
 
 def producer(servers: str, **settings: Any) -> Producer:
     given = {name.replace("_", "."): value for name, value in settings.items()}
-    return Producer({"bootstrap.servers": servers, "linger.ms": 20, **given})
+    settings = {"bootstrap.servers": servers, "linger.ms": 20, "on_delivery": _must_be_delivered}
+    return Producer({**settings, **given})
+
+
+def _must_be_delivered(error: KafkaError | None, message: Message) -> None:
+    """`flush` counts a record that nobody wanted as sent, too."""
+    assert error is None, f"{message.topic()}-{message.partition()}: {error}"
 
 
 def flush(sender: Producer) -> None:
@@ -90,6 +97,8 @@ def write_transactions(servers: str, topic: str, *, partitions: int) -> None:
                 sender.abort_transaction(PATIENCE_S)
             else:
                 sender.commit_transaction(PATIENCE_S)
+    for name in ("a", "b"):
+        wait_until_ended(servers, f"{topic}-{name}")
 
 
 def transactional(servers: str, name: str) -> Producer:
@@ -101,7 +110,8 @@ def transactional(servers: str, name: str) -> Producer:
 @contextmanager
 def open_transaction(servers: str, topic: str) -> Iterator[None]:
     """A transaction with records in partition 0, open as long as the block."""
-    sender = transactional(servers, f"{topic}-open")
+    name = f"{topic}-open"
+    sender = transactional(servers, name)
     sender.begin_transaction()
     for number in range(10):
         sender.produce(topic, key=b"open", value=b"%d" % number, partition=0)
@@ -110,3 +120,4 @@ def open_transaction(servers: str, topic: str) -> Iterator[None]:
         yield
     finally:
         sender.abort_transaction(PATIENCE_S)
+        wait_until_ended(servers, name)

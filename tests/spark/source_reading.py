@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.process.waiting import PATIENCE_S
 from tidelog.spark.source.offsets import FROM
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def stream(spark: SparkSession, maker: str, servers: str, place: Path, **options
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+    assert query.awaitTermination(2 * PATIENCE_S), "the query did not end"
     batches = [each for each in query.recentProgress if each.numInputRows]
     return Streamed(
         rows=in_order(spark.read.parquet(str(place / "rows")).collect()) if batches else [],

@@ -23,6 +23,8 @@ from tidelog.client.admin.offsets import log_end_offset
 from tidelog.client.shells.blocking import Admin
 from tidelog.core.model.ids import TopicPartition
 
+pytestmark = pytest.mark.long
+
 REPLICATED, ONE_COPY, WAITING, AFTERWARDS = 20, 5, 3, 5
 LOST = list(range(REPLICATED, REPLICATED + ONE_COPY))
 

@@ -17,8 +17,6 @@ from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Report
 from tidelog.spark.audit.wish import Wish
 
-pytestmark = pytest.mark.long
-
 RECORDS = 10
 
 
@@ -56,6 +54,7 @@ def found(report: Report) -> list[tuple[str, int, int]]:
     return [(each["finding"], each["partition"], each["offset"]) for each in report.first]
 
 
+@pytest.mark.long
 def test_a_table_with_every_record_once(
     spark: SparkSession, source: Source, tmp_path: Path
 ) -> None:
@@ -65,6 +64,7 @@ def test_a_table_with_every_record_once(
     assert (report.published.records, report.published.sources) == (20, 20)
 
 
+@pytest.mark.long
 def test_a_table_with_planted_mistakes(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     """The end of a partition may still come, unless the sink is said to be finished."""
     rows = [each for each in every_record() if each not in ((0, 3), (1, 8), (1, 9))]
@@ -115,6 +115,7 @@ def test_a_topic_whose_records_name_their_source(
     assert any("1 published records do not say" in note for note in report.notes)
 
 
+@pytest.mark.long
 def test_tables_and_topics_that_say_nothing(
     spark: SparkSession, source: Source, tmp_path: Path
 ) -> None:

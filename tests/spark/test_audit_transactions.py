@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from tests.kafka import KafkaCluster
 from tests.spark.audit_writers import Writer
 from tests.spark.topics import NewTopic
+from tests.spark.transactions import wait_until_ended
 from tidelog.client.producer.outcome import Ok, Ticket
 from tidelog.client.shells.acks_journal import AcksJournal, Told
 from tidelog.core.model.ids import TopicPartition
@@ -111,6 +112,7 @@ def journals(kafka3: KafkaCluster, new_topic: NewTopic, tmp_path: Path) -> Itera
         writer.write(str(number), RECORDS)
         writer.end(str(number), commit=number not in ABORTED)
     writer.close()
+    wait_until_ended(servers, f"{topic}-decided")
     undecided = TransactionalWriter(servers, paths[1], topic, f"{topic}-open")
     undecided.write("never", OPEN_RECORDS)
     undecided.close()

@@ -9,6 +9,7 @@ import pytest
 
 import tidelog
 from tests.kafka import KafkaCluster
+from tests.process.waiting import PATIENCE_S
 from tests.spark.topics import NewTopic
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def test_it_writes_and_reads_a_topic(
         assert offsets == list(range(len(offsets)))
 
 
+@pytest.mark.long
 def test_it_streams_from_one_topic_to_another(
     spark: SparkSession,
     cluster: KafkaCluster | tidelog.Cluster,
@@ -69,7 +71,7 @@ def test_it_streams_from_one_topic_to_another(
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+    assert query.awaitTermination(2 * PATIENCE_S), "the query did not end"
 
     found = read(spark, servers, target).collect()
     assert sorted(int(row.key) for row in found) == list(range(RECORDS))

@@ -110,6 +110,7 @@ def test_every_order_is_kept_once_and_every_bad_record_is_a_dead_letter(
     assert len(minutes) >= 14, "those that the watermark of ten minutes has passed"
 
 
+@pytest.mark.long
 def test_a_batch_that_was_published_and_not_noted_is_not_published_again(
     spark: SparkSession, tidelog3: tidelog.Cluster, new_topic: NewTopic, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def test_a_path_decides_who_keeps_it(spark: SparkSession) -> None:
     assert isinstance(store_for("hdfs://name/data/orders", spark), HadoopStore)
 
 
+@pytest.mark.long
 def test_hadoop_publishes_whole_batches_and_never_over_another(
     spark: SparkSession, tmp_path: Path
 ) -> None:

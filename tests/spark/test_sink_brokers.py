@@ -11,6 +11,7 @@ from bench.clusters import ThreeKafkas
 from tests.kafka import KafkaCluster, unavailable_reason
 from tests.kafka.broker import START_TIMEOUT_S
 from tests.kafka.tools import QUICK_START
+from tests.process.waiting import wait_until
 from tests.process.wire import WireClient
 from tests.spark.conftest import KAFKA_SETTINGS
 from tests.spark.sink_parts import Sink, rows_of, values_of
@@ -38,10 +39,14 @@ def mortals() -> Iterator[KafkaCluster]:
 
 def coordinator(kafka: KafkaCluster, sink: Sink, key_type: int) -> int:
     with WireClient(next(node.address for node in kafka.nodes if node.is_running)) as wire:
-        answer = wire.ask(
-            "FindCoordinator", 4, key_type=key_type, coordinator_keys=[name_of(sink.sink_id)]
-        )
-    return int(answer.coordinators[0].node_id)
+
+        def known() -> int:
+            (found,) = wire.ask(
+                "FindCoordinator", 4, key_type=key_type, coordinator_keys=[name_of(sink.sink_id)]
+            ).coordinators
+            return 0 if found.error_code else int(found.node_id)
+
+        return wait_until(known, f"the coordinator of {sink.sink_id}")
 
 
 def leader(kafka: KafkaCluster, sink: Sink, partition: int) -> int:

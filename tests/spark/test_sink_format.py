@@ -59,6 +59,7 @@ def test_a_frame_that_fails_leaves_nothing(
     assert read_committed(kafka3.bootstrap_servers, topic) == []
 
 
+@pytest.mark.long
 def test_two_tasks_that_write_one_partition_are_told_what_to_do(
     spark: SparkSession, kafka3: KafkaCluster, topic: str
 ) -> None:

@@ -231,13 +231,13 @@ def test_a_later_batch_without_a_marker_is_refused_until_an_operator_decides(sin
 
 @pytest.mark.long
 def test_a_batch_that_outlives_its_transaction_is_refused_loudly(sink: Sink) -> None:
-    with sink.driver(transaction_timeout_ms=1_000) as driver:
+    with sink.driver(transaction_timeout_ms=5_000) as driver:
         driver.take_over()
         begun = sink.begun(driver, 0)
         receipts = sink.write(begun, rows_of(0))
         wait_until(lambda: refuses(sink, begun), "the cluster to abort the transaction")
 
-        with pytest.raises(TransactionTimedOut, match=r"transaction\.timeout\.ms is 1000"):
+        with pytest.raises(TransactionTimedOut, match=r"transaction\.timeout\.ms is 5000"):
             driver.commit(receipts)
 
     with sink.driver() as driver:

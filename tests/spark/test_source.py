@@ -130,13 +130,20 @@ RANGES: dict[str, tuple[dict[str, Any], Callable[[int], bool]]] = {
 }
 
 
-@pytest.mark.parametrize("name", RANGES)
+IN_EVERY_RUN = ("everything", "between offsets", "from a time", "to times", "in many slices")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in IN_EVERY_RUN else pytest.mark.long) for name in RANGES],
+)
 def test_where_reading_begins_and_ends(spark: SparkSession, topics: Topics, name: str) -> None:
     options, is_wanted = RANGES[name]
     found = read_by_both(spark, topics.servers, subscribe=topics.numbered, **options)
     assert sorted(int(row.key) for row in found) == [n for n in range(NUMBERED) if is_wanted(n)]
 
 
+@pytest.mark.long
 def test_a_range_may_begin_and_end_inside_of_transactions(
     spark: SparkSession, topics: Topics
 ) -> None:

@@ -14,7 +14,7 @@ from bench.clusters import Cluster, ThreeKafkas, TidelogCluster
 from tests.kafka import KafkaBroker, KafkaCluster
 from tests.kafka.tools import QUICK_START
 from tests.process.cluster import UNHURRIED
-from tests.process.waiting import PATIENCE_S, wait_until
+from tests.process.waiting import PATIENCE_MS, PATIENCE_S, wait_until
 from tests.spark.source_data import (
     CODECS,
     FIRST_TIMESTAMP_MS,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 MANY = 400_000
+COMPACTED, KEYS, IN_A_SEGMENT = 2_000, 19, 25
 
 
 def write_many(servers: str, topic: str, *, partitions: int, codec: str, records: int) -> None:
@@ -93,7 +94,9 @@ def compacting() -> Iterator[KafkaBroker]:
 def test_gaps_of_compaction(
     spark: SparkSession, connector_jars: list[Path], compacting: KafkaBroker
 ) -> None:
-    """Most offsets are gone, some batches are empty; ranges begin and end in the gaps."""
+    """Most offsets are gone; ranges begin and end in the gaps. All that can be compacted must be
+    before anybody reads: of each key the newest in the segments that are closed, and the last
+    segment as it is. Two readers would else see two topics."""
     servers, topic = compacting.address, "compacted"
     configs = {
         "cleanup.policy": "compact",
@@ -102,18 +105,19 @@ def test_gaps_of_compaction(
         "delete.retention.ms": "0",
     }
     make_topic(servers, topic, partitions=1, replicas=1, configs=configs)
-    sender = producer(servers)
-    for number in range(2_000):
+    sender = producer(servers, linger_ms=PATIENCE_MS)  # a batch is what is flushed at once
+    for number in range(COMPACTED):
         timestamp_ms = FIRST_TIMESTAMP_MS + 100 * number
-        key = b"%d" % (number % 19)
+        key = b"%d" % (number % KEYS)
         sender.produce(topic, key=key, value=b"%d" % number, partition=0, timestamp=timestamp_ms)
-        if number % 25 == 24:
+        if number % IN_A_SEGMENT == IN_A_SEGMENT - 1:
             flush(sender)
     part = TopicPartition(topic, 0)
-    wait_until(lambda: _records(servers, part, 2_000) < 400, "most records to be compacted")
+    left = KEYS + IN_A_SEGMENT
+    wait_until(lambda: _records(servers, part, COMPACTED) == left, "all to be compacted")
 
-    assert 19 <= len(read_by_both(spark, servers, subscribe=topic)) < 400
-    for first, end in ((0, 700), (333, 1_000), (501, 503), (1_900, 2_000)):
+    assert len(read_by_both(spark, servers, subscribe=topic)) == left
+    for first, end in ((0, 700), (333, 1_000), (501, 503), (1_900, COMPACTED)):
         read_by_both(
             spark,
             servers,

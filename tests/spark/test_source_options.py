@@ -63,6 +63,7 @@ def test_a_partition_that_does_not_exist_is_named(
         frame.collect()
 
 
+@pytest.mark.long
 def test_offsets_that_are_not_there_are_named(
     spark: SparkSession, tidelog3: tidelog.Cluster, new_topic: NewTopic
 ) -> None:

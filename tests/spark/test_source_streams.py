@@ -12,7 +12,7 @@ from tests.kafka import KafkaCluster
 from tests.process.waiting import wait_until
 from tests.spark.source_data import write_numbered, write_varied
 from tests.spark.source_reading import OURS, THEIRS, Streamed, read_by_both, stream
-from tests.spark.topics import NewTopic
+from tests.spark.topics import NewTopic, wait_until_known
 from tidelog.client.admin.offsets import delete_records
 from tidelog.client.admin.topics import create_partitions
 from tidelog.client.shells.blocking import Admin
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 Cluster = KafkaCluster | tidelog.Cluster
 
 
-@pytest.fixture(params=["tidelog3", pytest.param("kafka3", marks=pytest.mark.java)])
+ON_KAFKA = [pytest.mark.java, pytest.mark.long]
+
+
+@pytest.fixture(params=["tidelog3", pytest.param("kafka3", marks=ON_KAFKA)])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.getfixturevalue(request.param)
     return found
@@ -94,6 +97,7 @@ def test_progress_shows_offsets_and_lag(
     assert streamed.ends == [{topic: {"0": 15, "1": 15}}, {topic: {"0": 20, "1": 20}}]
 
 
+@pytest.mark.long
 def test_new_partitions_are_read_from_their_first_record(
     spark: SparkSession, cluster: Cluster, new_topic: NewTopic, tmp_path: Path
 ) -> None:
@@ -104,11 +108,13 @@ def test_new_partitions_are_read_from_their_first_record(
 
     with Admin({"bootstrap.servers": servers}) as admin:
         admin.ask(create_partitions(topic, total=3))
+    wait_until_known(servers, topic, partitions=3)
     write_numbered(servers, topic, 9, partitions=3, first=9)
 
     assert keys(stream(spark, OURS, servers, tmp_path, subscribe=topic)) == list(range(9, 18))
 
 
+@pytest.mark.long
 def test_records_that_were_deleted_stop_a_stream_unless_it_may_go_on(
     spark: SparkSession, cluster: Cluster, new_topic: NewTopic, tmp_path: Path
 ) -> None:
