@@ -26,7 +26,8 @@ or both. `standing_epoch` is the leader epoch of another record that stands wher
 to be. A copy is a record of the log that repeats one which was told, and names that one."""
 _PRIORITY = ("ok", "unknown", "aborted", "refused")
 """Who gets a record first that several may claim: accusations come last."""
-_SMALL_ROWS = 100_000
+SMALL_ROWS = 100_000
+"""So many may go to every task, and are not worth being told apart."""
 
 
 def by_offset(told: DataFrame, held: DataFrame) -> DataFrame:
@@ -109,17 +110,34 @@ def kin(exact: DataFrame, held: DataFrame, *, held_rows: int, uses_timestamps: b
     wanted = held.where(f.col("state") != ABORTED).select(
         *(f.col(name).alias(f"left_{name}") for name in _CONTENT)
     )
-    if held_rows <= _SMALL_ROWS:
+    if held_rows <= SMALL_ROWS:
         wanted = f.broadcast(wanted)
-    ours = matched(exact)
-    is_equal = (
-        (f.col("partition") == f.col("left_partition"))
-        & f.col("key").eqNullSafe(f.col("left_key"))
-        & f.col("digest").eqNullSafe(f.col("left_digest"))
+    return matched(exact).join(wanted, _is_equal("left", uses_timestamps), "left_semi")
+
+
+def told_apart(
+    held: DataFrame, told: DataFrame, *, uses_timestamps: bool, is_placed: bool = True
+) -> tuple[DataFrame, DataFrame]:
+    """Left-over records that equal one which was told, and those of other writers.
+
+    A topic may have many others. They need no partner, so they are not gathered by content: equal
+    ones would all meet in one row.
+    """
+    ours = told.select(*(f.col(name).alias(f"told_{name}") for name in _CONTENT))
+    is_equal = _is_equal("told", uses_timestamps, is_placed=is_placed)
+    return held.join(ours, is_equal, "left_semi"), held.join(ours, is_equal, "left_anti")
+
+
+def _is_equal(other: str, uses_timestamps: bool, *, is_placed: bool = True) -> Column:
+    """The same content as that in the columns `OTHER_key`, `OTHER_digest` and so on."""
+    is_equal = f.col("key").eqNullSafe(f.col(f"{other}_key")) & f.col("digest").eqNullSafe(
+        f.col(f"{other}_digest")
     )
+    if is_placed:
+        is_equal &= f.col("partition") == f.col(f"{other}_partition")
     if uses_timestamps:
-        is_equal &= f.col("timestamp_ms") == f.col("left_timestamp_ms")
-    return ours.join(wanted, is_equal, "left_semi")
+        is_equal &= f.col("timestamp_ms") == f.col(f"{other}_timestamp_ms")
+    return is_equal
 
 
 def by_content(
@@ -158,7 +176,7 @@ def by_content(
         .select("first", f.explode(f.arrays_zip("claims", "records")).alias("pair"))
         .select("first", "pair.claims.t", "pair.records.h")
     )
-    return _as_pairs(together).unionByName(_alone(held.where(f.col("state") == ABORTED)))
+    return _as_pairs(together).unionByName(alone(held.where(f.col("state") == ABORTED)))
 
 
 def _as_pairs(together: DataFrame) -> DataFrame:
@@ -197,7 +215,7 @@ def _identity(uses_timestamps: bool, is_placed: bool) -> Column:
     return f.concat_ws("/", *texts).alias("identity")
 
 
-def _alone(held: DataFrame) -> DataFrame:
+def alone(held: DataFrame) -> DataFrame:
     """Records that nobody is paired with, as pairs."""
     nothing = {
         **dict.fromkeys(("run", "standing_epoch"), "int"),

@@ -16,11 +16,14 @@ from pyspark.sql import functions as f
 from tidelog.spark.audit.facts import TopicFacts
 from tidelog.spark.audit.pairing import (
     PAIR,
+    SMALL_ROWS,
+    alone,
     by_content,
     by_offset,
     held_left,
     kin,
     matched,
+    told_apart,
     told_left,
 )
 from tidelog.spark.audit.superseded import with_superseded
@@ -62,9 +65,10 @@ def pair(told: DataFrame, held: DataFrame, runs: DataFrame, facts: TopicFacts) -
     rows = matched(exact).withColumn("is_superseded", f.lit(False))
     if counted["left"]:
         left = exact.where("not is_match").localCheckpoint()
-        rest = _rest(left, exact, fences, counted["held_left"], uses_timestamps=uses_timestamps)
+        strays = counted["held_left"]
+        rest = _rest(left, exact, fences, strays, uses_timestamps=uses_timestamps)
         if counted["unplaced"]:
-            rest = _anywhere(rest.localCheckpoint(), uses_timestamps=uses_timestamps)
+            rest = _anywhere(rest.localCheckpoint(), strays, uses_timestamps=uses_timestamps)
         rows = rows.unionByName(_superseded(rest, exact, facts).localCheckpoint())
     with_facts = rows.join(f.broadcast(fences), "partition", "left").join(
         f.broadcast(runs), "run", "left"
@@ -98,24 +102,31 @@ def _rest(
     is_expired = f.coalesce(f.col("told_offset") < f.col("log_start_offset"), f.lit(False))
     expired = missing.where(is_expired).select(*PAIR)
     sought = missing.where(~is_expired).select(*PAIR)
-    strays = held_left(left)
+    strays, others = held_left(left), expired
+    if held_rows > SMALL_ROWS:
+        told = told_left(exact)
+        strays, foreign = told_apart(strays, told, uses_timestamps=uses_timestamps)
+        others = expired.unionByName(alone(foreign))
     found = kin(exact, strays, held_rows=held_rows, uses_timestamps=uses_timestamps)
     known = found.unionByName(expired)
-    return by_content(sought, strays, known, uses_timestamps=uses_timestamps).unionByName(expired)
+    return by_content(sought, strays, known, uses_timestamps=uses_timestamps).unionByName(others)
 
 
-def _anywhere(rest: DataFrame, *, uses_timestamps: bool) -> DataFrame:
+def _anywhere(rest: DataFrame, held_rows: int, *, uses_timestamps: bool) -> DataFrame:
     """What was told without a partition is looked for among what nobody was told of."""
     is_unplaced = f.col("partition").isNull()
     is_stray = f.col("run").isNull() & (f.col("state") != ABORTED)
+    unplaced, strays = rest.where(is_unplaced), rest.where(is_stray)
+    others = rest.where(~is_unplaced & ~is_stray)
+    if held_rows > SMALL_ROWS:
+        strays, foreign = told_apart(
+            strays, unplaced, uses_timestamps=uses_timestamps, is_placed=False
+        )
+        others = others.unionByName(foreign)
     found = by_content(
-        rest.where(is_unplaced),
-        rest.where(is_stray),
-        rest.where("false"),
-        uses_timestamps=uses_timestamps,
-        is_placed=False,
+        unplaced, strays, rest.where("false"), uses_timestamps=uses_timestamps, is_placed=False
     )
-    return found.unionByName(rest.where(~is_unplaced & ~is_stray))
+    return found.unionByName(others)
 
 
 def _superseded(rest: DataFrame, exact: DataFrame, facts: TopicFacts) -> DataFrame:
