@@ -34,12 +34,11 @@ def __getattr__(name: str) -> object:
         from tidelog.spark import session
 
         return getattr(session, name)
-    if name == "arranged":
-        from tidelog.spark.sink.arranged import arranged
+    if name in ("arranged", "exactly_once"):
+        from importlib import import_module
 
-        return arranged
-    if name == "exactly_once":
-        from tidelog.spark.sink.exactly_once import exactly_once
+        from tidelog.spark.session import require_spark
 
-        return exactly_once
+        require_spark(f"tidelog.spark.{name}")
+        return getattr(import_module(f"tidelog.spark.sink.{name}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog.spark
 from tidelog.spark import session
 from tidelog.spark.session import (
     SparkMissing,
@@ -76,6 +77,16 @@ def test_a_missing_library_is_one_line(library: str, monkeypatch: pytest.MonkeyP
     with pytest.raises(SparkMissing) as missing:
         spark_session(app="tidelog audit")
     assert str(missing.value) == "tidelog audit needs Spark: pip install 'tidelog[spark]'"
+
+
+@pytest.mark.parametrize("name", ["arranged", "exactly_once"])
+def test_what_needs_spark_says_so_when_it_is_asked_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.importlib.util, "find_spec", lambda library: None)
+    with pytest.raises(SparkMissing) as missing:
+        getattr(tidelog.spark, name)
+    assert str(missing.value) == f"tidelog.spark.{name} needs Spark: pip install 'tidelog[spark]'"
 
 
 @pytest.mark.parametrize("installed", ["4.1.4", "4.4.0", "3.5.9", "5.0.0.dev1"])
