@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench.audit import Audit
 from bench.brokers import KAFKA, TIDELOG
 from bench.columns import Columns
 from bench.failover import Failover
@@ -21,6 +22,7 @@ from bench.rf3 import ThreeCopies
 from bench.rows import QUIET_CORES, Figures, disturbance, limits_table, table
 from bench.run import NAMES, run, say
 from bench.scenarios import FULL, QUICK, TINY, Effort
+from bench.spark import Spark
 from bench.startup import StartUp
 from tests.kafka import KAFKA_VERSION, unavailable_reason
 
@@ -30,6 +32,7 @@ OF_THREE: dict[str, ClusterBench] = {
     for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses())
 }
 OF_NONE = {bench.name: bench for bench in (Columns(),)}
+ON_SPARK: dict[str, Spark | Audit] = {bench.name: bench for bench in (Spark(), Audit())}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         return OF_THREE[given[0]].main(given[1:])
     if given and given[0] in OF_NONE:
         return OF_NONE[given[0]].main(given[1:])
+    if given and given[0] in ON_SPARK:
+        return ON_SPARK[given[0]].main(given[1:])
     return measure_one_broker(given)
 
 
@@ -112,13 +117,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _others() -> str:
     """The benchmarks that have a name of their own."""
-    of_three, of_none = (
+    of_three, of_none, on_spark = (
         "".join(f"  ./dev bench {name:<12} {bench.idea}\n" for name, bench in benches.items())
-        for benches in (OF_THREE, OF_NONE)
+        for benches in (OF_THREE, OF_NONE, ON_SPARK)
     )
     return (
         f"three brokers have benchmarks of their own, each with --help:\n{of_three}\n"
         f"without any broker:\n{of_none}\n"
+        f"on Spark:\n{on_spark}\n"
         "What each line means: docs/benchmarks.md. A full run takes about a quarter of an hour;\n"
         "nothing else should be running."
     )

@@ -32,7 +32,10 @@ START_MS = 1_767_225_600_000
 BATCH_BYTES = 64 * 2**10
 SEGMENT_BYTES = 256 * 2**20
 CHUNK_RECORDS = 50_000
-PLANTED = ("lost", "reordered", "duplicated", "ghost")
+PLACES = 4
+"""The first of each spacing: one for what is lost, two that change places, one that is copied."""
+Finding = tuple[str, int, int]
+"""Its name, the partition, the offset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +50,29 @@ class Load:
     """Of each kind, in each partition."""
 
     @property
-    def expected(self) -> dict[str, int]:
+    def expected(self) -> set[Finding]:
         """What an audit must find, no more and no less."""
-        return dict.fromkeys(PLANTED, self.planted * self.partitions)
+        return {
+            (name, partition, offset)
+            for partition in range(self.partitions)
+            for number in range(self.planted)
+            for name, offset in self._planted(partition, number)
+        }
+
+    def count_in(self, partition: int) -> int:
+        """Records that the partition was told to have, without what is planted behind them."""
+        return self.records // self.partitions + (partition < self.records % self.partitions)
+
+    def spacing_in(self, partition: int) -> int:
+        """From one planted place to the next."""
+        return max(self.count_in(partition) // max(self.planted, 1), PLACES)
+
+    def _planted(self, partition: int, number: int) -> Iterator[tuple[str, int]]:
+        place, end = number * self.spacing_in(partition), self.count_in(partition)
+        yield "lost", place
+        yield "reordered", place + 2
+        yield "duplicated", end + number
+        yield "ghost", end + self.planted + number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +122,13 @@ def _make_partition(root: Path, load: Load, index: int) -> Path:
     """The log of one partition on the first node, linked to by the others; its lines' file."""
     directory = root / "node-1" / "data" / f"{TOPIC}-{index}"
     directory.mkdir(parents=True)
-    count = load.records // load.partitions + (index < load.records % load.partitions)
+    count = load.count_in(index)
     part = root / f"part-{index}"
     with part.open("wb") as lines, _Segments(directory) as segments:
         for start in range(0, count, CHUNK_RECORDS):
             end = min(start + CHUNK_RECORDS, count)
-            _make_chunk(load, index, range(start, end), count, lines, segments)
-        _make_tail(load, index, count, lines, segments)
+            _make_chunk(load, index, range(start, end), lines, segments)
+        _make_tail(load, index, lines, segments)
     for node in range(2, load.replicas + 1):
         copy = root / f"node-{node}" / "data" / directory.name
         copy.mkdir(parents=True)
@@ -127,11 +150,10 @@ def _make_chunk(
     load: Load,
     index: int,
     offsets: range,
-    count: int,
     lines: BinaryIO,
     segments: _Segments,
 ) -> None:
-    spacing = max(count // max(load.planted, 1), 4)
+    spacing = load.spacing_in(index)
     values, stored, text = [], [], []
     for offset in offsets:
         value = _value(load, index, offset)
@@ -145,9 +167,9 @@ def _make_chunk(
     segments.write(stored, [START_MS + offset for offset in offsets], offsets.start)
 
 
-def _make_tail(load: Load, index: int, count: int, lines: BinaryIO, segments: _Segments) -> None:
+def _make_tail(load: Load, index: int, lines: BinaryIO, segments: _Segments) -> None:
     """Copies of the first records that were not disturbed, and what was refused."""
-    spacing = max(count // max(load.planted, 1), 4)
+    count, spacing = load.count_in(index), load.spacing_in(index)
     copied = [number * spacing + 3 for number in range(load.planted)]
     ghosts = list(range(count, count + load.planted))
     stored = [_value(load, index, offset) for offset in (*copied, *ghosts)]

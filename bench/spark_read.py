@@ -1,203 +1,125 @@
 """Reading a topic with Spark and throwing the rows away: our source, Spark's own, confluent-kafka.
 
-All read the same topic in turns, in one session with two threads, so that only the readers differ.
-The first round warms up and does not count. Values of one load differ in size, as they do in life;
-`--equal` makes them equal.
+All read the same topic in turns, in one session, so that only the readers differ. What the two
+sources give is compared before, row count and checksum.
 """
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterator
 from functools import partial
-from statistics import median
 from typing import TYPE_CHECKING
 
-from bench.brokers import KAFKA, TIDELOG
-from bench.clusters import Cluster, running_cluster
-from bench.librdkafka import Producer
-from bench.rows import aligned
-from tests.spark.connector import connector_jars
+from bench.clusters import Cluster
+from bench.spark_figures import CONFLUENT, OURS, THEIRS, Line
+from bench.spark_loads import PARTITIONS, Load
+from bench.spark_rounds import Step, Summary, WrongRows, summary, timed
+from bench.topics import delete_topic
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from confluent_kafka import Message
+    from pyspark.sql import DataFrame, SparkSession
 
-OURS, THEIRS, CONFLUENT = "format tidelog", "Spark's format kafka", "confluent-kafka"
-READERS = (OURS, THEIRS, CONFLUENT)
-BAR = 3.0
-"""Times as fast as Spark's own source on the same topic."""
-PARTITIONS = 6
-KEY_BYTES = 12
+READ_BAR = 3.0
 CONSUMED_AT_ONCE = 10_000
+POLL_S = 0.05
+"""It waits so long for as many as were asked for, also at the very end."""
 SILENCE_S = 60.0
-HEADINGS = ("read → noop, local[2]", "k rows/s", "from", "to", "ratio", "bar", "met")
+OUR_FORMAT, THEIR_FORMAT = "tidelog", "kafka"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """One topic: so many records with values of about one size."""
+class Reading:
+    """All ways to read one topic."""
 
-    name: str
-    value_bytes: int
-    records: int
+    def __init__(self, spark: SparkSession, cluster: Cluster, load: Load, topic: str) -> None:
+        self._spark = spark
+        self._cluster = cluster
+        self._load = load
+        self._topic = topic
 
+    def check(self) -> None:
+        """WrongRows unless both sources give everything, and the same."""
+        ours, theirs = (
+            summary(frame_of(self._spark, each, self._cluster.address, self._topic))
+            for each in (OUR_FORMAT, THEIR_FORMAT)
+        )
+        if ours != theirs or ours.rows != self._load.read_records:
+            raise WrongRows(f"of {self._load.read_records} records: ours {ours}, theirs {theirs}")
 
-LOADS = (
-    Load(name="100 B", value_bytes=100, records=6_000_000),
-    Load(name="1 KiB", value_bytes=1_024, records=1_200_000),
-)
-
-
-@dataclass(slots=True)
-class Speeds:
-    """Thousands of rows per second, by load and reader."""
-
-    samples: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-
-    def add(self, load: Load, reader: str, took_s: float) -> None:
-        self.samples.setdefault((load.name, reader), []).append(load.records / took_s / 1_000)
-
-    def ratio(self, load_name: str) -> float | None:
-        ours, theirs = (self.samples.get((load_name, each)) for each in (OURS, THEIRS))
-        return median(ours) / median(theirs) if ours and theirs else None
-
-    def table(self) -> str:
-        rows = [HEADINGS]
-        for (load_name, reader), found in self.samples.items():
-            figures = (f"{each:,.0f}" for each in (median(found), min(found), max(found)))
-            judged = self._judged(load_name) if reader == OURS else ("", "", "")
-            rows.append((f"{load_name}: {reader}", *figures, *judged))
-        return aligned(rows)
-
-    def _judged(self, load_name: str) -> tuple[str, str, str]:
-        ratio = self.ratio(load_name)
-        if ratio is None:
-            return "", "", ""
-        return f"{ratio:.2f}", f"{BAR:g}", "yes" if ratio >= BAR else "NO"
-
-
-class Varied(Producer):
-    """Writes values of half to one and a half times a size, with keys, by which they spread."""
-
-    def __init__(self, address: str, topic: str, value_bytes: int) -> None:
-        super().__init__(address, topic, b"v" * (2 * value_bytes))
-        keys = b"".join(b"key %08d" % number for number in range(len(self._messages)))
-        self._keys = ctypes.create_string_buffer(keys, len(keys))
-        for number, message in enumerate(self._messages):
-            message.len = value_bytes // 2 + number * 7_919 % value_bytes
-            message.key = ctypes.addressof(self._keys) + number * KEY_BYTES
-            message.key_len = KEY_BYTES
-
-
-def measure(
-    spark: SparkSession,
-    cluster: Cluster,
-    loads: Iterable[Load],
-    *,
-    rounds: int,
-    readers: Iterable[str] = READERS,
-    are_equal: bool = False,
-) -> Speeds:
-    """Every load in a topic of its own, read by all in turns."""
-    speeds = Speeds()
-    for load in loads:
-        topic = f"spark-read-{load.value_bytes}"
-        say(f"writing {load.records:,} records of {load.name} to {cluster.name}")
-        write(cluster, topic, load, are_equal=are_equal)
-        ways: dict[str, Callable[[], None]] = {
-            OURS: partial(read_by, spark, "tidelog", cluster.address, topic),
-            THEIRS: partial(read_by, spark, "kafka", cluster.address, topic),
-            CONFLUENT: partial(read_by_confluent, cluster.address, topic, load.records),
+    def steps(self) -> list[Step]:
+        line = Line(title=f"read → noop, {self._load.name}", bar=READ_BAR)
+        ways = {
+            OURS: partial(self._to_noop, OUR_FORMAT),
+            THEIRS: partial(self._to_noop, THEIR_FORMAT),
+            CONFLUENT: self._by_confluent,
         }
-        for number in range(rounds + 1):
-            for reader in readers:
-                started_s = time.monotonic()
-                ways[reader]()
-                took_s = time.monotonic() - started_s
-                say(f"  {number}/{rounds} {reader}: {load.records / took_s / 1_000:,.0f} k rows/s")
-                if number:
-                    speeds.add(load, reader, took_s)
-    return speeds
+        records = self._load.read_records
+        return [
+            Step(lines=(line,), who=who, records=records, take=partial(timed, way))
+            for who, way in ways.items()
+        ]
 
+    def close(self) -> None:
+        delete_topic(self._cluster, self._topic)
 
-def write(cluster: Cluster, topic: str, load: Load, *, are_equal: bool) -> None:
-    """With librdkafka's defaults, three copies of everything."""
-    brokers = sorted(cluster.addresses)
-    count = len(brokers)
-    cluster.create_topic(
-        topic,
-        [[brokers[(index + copy) % count] for copy in range(count)] for index in range(PARTITIONS)],
-    )
-    made = (
-        Producer(cluster.address, topic, b"v" * load.value_bytes)
-        if are_equal
-        else Varied(cluster.address, topic, load.value_bytes)
-    )
-    with made as producer:
-        producer.meet()
-        producer.produce(load.records)
-        producer.flush()
+    def _to_noop(self, maker: str) -> None:
+        """All rows and columns go to Spark's sink that does nothing."""
+        frame = frame_of(self._spark, maker, self._cluster.address, self._topic)
+        frame.write.format("noop").mode("overwrite").save()
 
-
-def read_by(spark: SparkSession, maker: str, servers: str, topic: str) -> None:
-    """All rows and columns go to Spark's sink that does nothing."""
-    reader = spark.read.format(maker).option("kafka.bootstrap.servers", servers)
-    reader.option("subscribe", topic).load().write.format("noop").mode("overwrite").save()
-
-
-def read_by_confluent(servers: str, topic: str, records: int) -> None:
-    """What a Python program without Spark does: one object per record, in one thread."""
-    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-spark-read"})
-    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(PARTITIONS)])
-    count = 0
-    while count < records:
-        taken = consumer.consume(CONSUMED_AT_ONCE, SILENCE_S)
-        if not taken:
-            raise SystemExit(f"{count} of {records} records came, then nothing more")
-        for message in taken:
+    def _by_confluent(self) -> None:
+        """What a Python program without Spark does: one object per record, in one thread."""
+        count = 0
+        for message in committed(self._cluster.address, self._topic):
             message.key(), message.value()
-        count += len(taken)
+            count += 1
+        if count != self._load.read_records:
+            raise WrongRows(f"{count} of {self._load.read_records} records came")
+
+
+def committed(servers: str, topic: str) -> Iterator[Message]:
+    """By confluent-kafka, which belongs to nobody here: all records that are published."""
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": "bench-spark",
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 10,  # its default of a second would be most of the time
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(PARTITIONS)])
+    ended = set()
+    heard_s = time.monotonic()
+    while len(ended) < PARTITIONS:
+        taken = consumer.consume(CONSUMED_AT_ONCE, POLL_S)
+        if taken:
+            heard_s = time.monotonic()
+        elif time.monotonic() - heard_s > SILENCE_S:
+            raise WrongRows(f"{topic}: nothing came for {SILENCE_S:g} s")
+        for message in taken:
+            if message.error() is None:
+                yield message
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+            else:
+                raise WrongRows(str(message.error()))
     consumer.close()
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def summary_of_committed(servers: str, topic: str) -> Summary:
+    """The same as `summary` of the frame that was written."""
+    rows = checksum = 0
+    for message in committed(servers, topic):
+        rows += 1
+        checksum += zlib.crc32((message.key() or b"") + message.value())
+    return Summary(rows=rows, checksum=checksum)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    from tidelog.spark import spark_session
-
-    extra = {"spark.jars": ",".join(map(str, connector_jars()))}
-    spark = spark_session(app="bench spark read", master="local[2]", extra=extra)
-    loads = [
-        Load(
-            name=each.name, value_bytes=each.value_bytes, records=int(each.records * options.volume)
-        )
-        for each in LOADS
-    ]
-    with running_cluster(options.brokers) as cluster:
-        speeds = measure(spark, cluster, loads, rounds=options.rounds, are_equal=options.equal)
-    print(f"on three brokers of {options.brokers}")
-    print(speeds.table())
-    spark.stop()
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Reading a topic with Spark, local[2].")
-    parser.add_argument("--brokers", choices=(TIDELOG, KAFKA), default=KAFKA)
-    parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--volume", type=float, default=1.0, help="times the usual records")
-    parser.add_argument("--equal", action="store_true", help="values of equal sizes")
-    return parser
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def frame_of(spark: SparkSession, maker: str, servers: str, topic: str) -> DataFrame:
+    """A topic from its beginning to its end."""
+    reader = spark.read.format(maker).option("kafka.bootstrap.servers", servers)
+    return reader.option("subscribe", topic).load()

@@ -131,3 +131,44 @@ def test_a_tiny_run_on_three_brokers_gives_its_table(name: str, tmp_path: Path) 
     assert all(figure["samples"]["Tidelog"] for figure in figures)
     assert all(figure["metric"] in run.stdout for figure in figures)
     assert " met" in run.stdout.splitlines()[-1]
+
+
+@pytest.mark.long
+@pytest.mark.java
+def test_a_tiny_run_on_spark_reads_writes_and_copies_and_gives_its_table(tmp_path: Path) -> None:
+    samples = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "bench", "spark", "--tiny", "--json", str(samples)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20 * PATIENCE_S)
+
+    assert run.returncode == 0, run.stderr
+    figures: list[dict[str, Any]] = json.loads(samples.read_text())["figures"]
+    asked = {
+        "read → noop": ("Tidelog", "Spark's own", "confluent-kafka"),
+        "write, with the shuffle": ("Tidelog", "Spark's own"),
+        "write, without the shuffle": ("Tidelog", "Spark's own"),
+        "write, ours with, theirs without": ("Tidelog", "Spark's own"),
+        "copy topic → topic": ("Tidelog", "Spark's own"),
+    }
+    measured = {figure["metric"]: figure["samples"] for figure in figures}
+    for size in ("100 B", "1 KiB"):
+        for title, everybody in asked.items():
+            samples_of = measured.pop(f"{title}, {size}")
+            assert sorted(samples_of) == sorted(everybody)
+            assert all(len(found) == 1 for found in samples_of.values())
+    assert not measured
+    assert all(figure["metric"] in run.stdout for figure in figures)
+    assert "of 10 met" in run.stdout.splitlines()[-1]
+
+
+@pytest.mark.long
+@pytest.mark.java
+@pytest.mark.parametrize("where", [[], ["--brokers"]], ids=["segments", "brokers"])
+def test_a_small_audit_finds_what_is_planted_and_says_so(where: list[str], tmp_path: Path) -> None:
+    options = ["--records", "3000", "--planted", "3", "--directory", str(tmp_path), *where]
+    command = [sys.executable, "-m", "bench", "audit", *options]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE_S)
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    each = "{'duplicated': 18, 'ghost': 18, 'lost': 18, 'reordered': 18}"
+    assert f"planted {each}\nfound   {each}\n" in run.stdout
+    assert list(tmp_path.iterdir()) == []

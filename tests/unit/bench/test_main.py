@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.__main__ import OF_THREE, main
+from bench.__main__ import OF_THREE, ON_SPARK, main
 
 
 def test_the_help_names_every_benchmark_of_three_brokers(
@@ -16,6 +16,17 @@ def test_the_help_names_every_benchmark_of_three_brokers(
     told = capsys.readouterr().out
     assert {"failover", "rf3", "startup", "idle", "partitions", "pauses"} == set(OF_THREE)
     for name, bench in OF_THREE.items():
+        assert f"./dev bench {name}" in told
+        assert bench.idea in told
+
+
+def test_the_help_names_those_on_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+
+    told = capsys.readouterr().out
+    assert {"spark", "audit"} == set(ON_SPARK)
+    for name, bench in ON_SPARK.items():
         assert f"./dev bench {name}" in told
         assert bench.idea in told
 
