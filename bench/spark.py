@@ -50,6 +50,8 @@ class Spark:
         effort: Effort = options.effort
         if options.rounds is not None:
             effort = replace(effort, rounds=options.rounds)
+        if options.volume is not None:
+            effort = replace(effort, volume=options.volume)
         loads = [
             replace(load.times(effort.volume), are_equal=options.equal)
             for load in LOADS
@@ -139,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
             f"--{effort.name}", dest="effort", action="store_const", const=effort, help=about
         )
     parser.add_argument("--rounds", type=int, metavar="N", help="that count")
+    parser.add_argument("--volume", type=float, metavar="X", help="times the records of a full run")
     parser.add_argument(
         "--brokers",
         choices=tuple(BROKERS),
