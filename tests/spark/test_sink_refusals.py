@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.long]
 
 
 @pytest.fixture
@@ -119,12 +119,11 @@ def forget(kafka: KafkaCluster, topic: str) -> None:
     deleted.result(PATIENCE_S)
 
 
-@pytest.mark.long
 def test_a_batch_that_outlives_its_transaction_ends_the_query_with_that_reason(
     kafka3: KafkaCluster, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything is written; the commit waits until the cluster has aborted."""
-    made, _ = sink(kafka3, topic, transaction_timeout_ms=1_000)
+    """Everything is written, in good time; the commit waits until the cluster has aborted."""
+    made, _ = sink(kafka3, topic, transaction_timeout_ms=10_000)
     stream.add("a", "b")
 
     def late(*_: object) -> None:
@@ -132,7 +131,7 @@ def test_a_batch_that_outlives_its_transaction_ends_the_query_with_that_reason(
 
     with monkeypatch.context() as patched:
         patched.setattr("tidelog.spark.sink.exactly_once.sync_offsets", late)
-        with pytest.raises(Exception, match=r"TransactionTimedOut.*timeout\.ms is 1000"):
+        with pytest.raises(Exception, match=r"TransactionTimedOut.*timeout\.ms is 10000"):
             stream.run(made)
 
     made.close()
