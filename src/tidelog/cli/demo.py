@@ -100,11 +100,14 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
     """The exit code."""
     from rich.console import Console
 
+    from tidelog.cli.audit_report import PIPE_COLUMNS
     from tidelog.cli.demo_report import print_account
     from tidelog.demo.failing import DemoFailed
     from tidelog.demo.mission import Wish, run
 
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console = Console(highlight=False, soft_wrap=True, width=PIPE_COLUMNS)
     started_s = time.monotonic()
 
     def say(text: str) -> None:

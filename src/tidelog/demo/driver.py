@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from tidelog.demo.failing import WITHIN_S, DemoFailed
-from tidelog.demo.pipeline_file import VALID
 
 MASTER = "local[2]"
 
@@ -36,7 +35,8 @@ class Driver:
                 stderr=log,
                 start_new_session=True,
             )
-        self._batches: dict[int, int] = {}
+        self.is_started = False
+        """All its queries run."""
         self._ended: dict[str, Any] | None = None
         assert self._process.stdout is not None
         self._thread = threading.Thread(
@@ -44,13 +44,11 @@ class Driver:
         )
         self._thread.start()
 
-    @property
-    def batches(self) -> dict[int, int]:
-        """Rows of valid orders by batch, as this run has told. DemoFailed if it has died."""
+    def check(self) -> None:
+        """DemoFailed if it has ended by itself."""
         if self._process.poll() is not None:
             self._thread.join()
             raise DemoFailed(f"the pipeline has ended: {self._last_words()}")
-        return dict(self._batches)
 
     def kill(self) -> None:
         """kill -9 of the driver, its JVM and its Python workers."""
@@ -88,8 +86,8 @@ class Driver:
         for line in said:
             with suppress(ValueError):  # a line that the kill has cut
                 event = json.loads(line)
-                if event["event"] == "batch" and event["sink"] == VALID:
-                    self._batches[event["batch_id"]] = event["rows"]
+                if event["event"] == "started":
+                    self.is_started = True
                 elif event["event"] == "ended":
                     self._ended = event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-WITHIN_S = 180.0
+WITHIN_S = 300.0
 """So long a machine may take for one step, however slow it is."""
 _LOOK_AGAIN_S = 0.05
 

@@ -22,7 +22,7 @@ from tidelog.cluster.errors import ClusterError
 from tidelog.demo.accounts import Account, Published, Sent, account
 from tidelog.demo.auditing import run_audit
 from tidelog.demo.driver import Driver
-from tidelog.demo.failing import DemoFailed, Say, wait_until
+from tidelog.demo.failing import WITHIN_S, DemoFailed, Say, wait_until
 from tidelog.demo.given_kafka import GivenKafka
 from tidelog.demo.own_cluster import OwnCluster
 from tidelog.demo.pipeline_file import CHECKPOINT, SINKS, VALID, Targets, pipeline_text
@@ -83,7 +83,6 @@ class _Mission:
         self._journal = wish.directory / "acks.jsonl"
         checkpoint = wish.directory / CHECKPOINT
         self._progress = {sink: Progress(checkpoint, sink) for sink in SINKS}
-        self._rows: dict[int, int] = {}
         self._stream = stack.enter_context(
             OrderStream(stage.servers, stage.targets.orders, self._journal, rate=wish.rate)
         )
@@ -114,36 +113,35 @@ class _Mission:
         )
         self._say("starting the pipeline on Spark: validate, deduplicate, sum up by minute")
         self._driver = self._start_driver()
-        wait_until(lambda: self._processed() > 0, "the first batch of the pipeline")
-        self._say(f"the pipeline runs; its first batch: {self._words()}")
+        self._wait(lambda: self._processed > 0, "the first batch of the pipeline")
+        self._say(f"the pipeline's first batch is published: {self._words()}")
+        self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
     def _kill_driver(self) -> None:
         """In the middle of a batch: one that is planned and not done."""
         assert self._driver is not None
         progress = self._progress[VALID]
-        wait_until(lambda: self._runs() and progress.under_way is not None, "a batch under way")
+        self._wait(lambda: progress.under_way is not None, "a batch under way")
         batch = progress.under_way
         self._driver.kill()
         self._driver = None
         self._say(f"[bold]kill -9[/bold] of the Spark driver and its JVM, in batch {batch}")
 
     def _resume(self) -> None:
+        """Until the batch in which the driver died, or the next, is done."""
+        before = self._progress[VALID].done
         self._driver = self._start_driver()
         self._say("the same pipeline is started again, on its checkpoint")
-        wait_until(lambda: bool(self._driver_batches()), "the first batch after the restart")
-        first = min(self._driver_batches())
-        self._say(f"it went on with batch {first}: {self._words()}")
+        self._wait(lambda: self._progress[VALID].done != before, "a batch after the restart")
+        self._say(f"it went on where it was: {self._words()}")
+        self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
     def _drain(self) -> list[Sent]:
         sent = self._stream.finish()
         self._say(f"the order stream stops: {len(sent):,} records were sent, each has its answer")
         ends = ends_of(self._stage.servers, self._stage.targets.orders)
-        wait_until(
-            lambda: (
-                self._runs() and all(each.has_reached(ends) for each in self._progress.values())
-            ),
-            "the end of the topic",
-        )
+        everyone = self._progress.values()
+        self._wait(lambda: all(each.has_reached(ends) for each in everyone), "the end of the topic")
         assert self._driver is not None
         self._driver.stop()
         self._say("the pipeline has processed everything, and stopped cleanly")
@@ -164,28 +162,31 @@ class _Mission:
         log = self._wish.directory / "pipeline.log"
         return self._stack.enter_context(Driver(self._file, log))
 
-    def _driver_batches(self) -> dict[int, int]:
-        """As the driver of now has told; DemoFailed if it has died by itself."""
-        assert self._driver is not None
-        found = self._driver.batches
-        self._rows.update(found)
-        return found
+    def _wait(self, reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
+        """DemoFailed at once if the driver dies by itself."""
 
-    def _runs(self) -> bool:
-        self._driver_batches()
-        return True
+        def is_reached() -> bool:
+            if self._driver is not None:
+                self._driver.check()
+            return reached()
 
+        wait_until(is_reached, what, within_s=within_s)
+
+    @property
+    def _has_started(self) -> bool:
+        return self._driver is not None and self._driver.is_started
+
+    @property
     def _processed(self) -> int:
-        """Orders so far; a batch that comes again counts once."""
-        if self._driver is not None:
-            self._driver_batches()
-        return sum(self._rows.values())
+        """Records that the pipeline is done with."""
+        return self._progress[VALID].records
 
     def _words(self) -> str:
-        return f"{self._stream.acknowledged:,} acknowledged, {self._processed():,} processed"
+        return f"{self._stream.acknowledged:,} acknowledged, {self._processed:,} processed"
 
     def _calm(self) -> None:
         """Let it run for a while, and tell how it goes."""
         until_s = time.monotonic() + self._wish.pause_s
-        wait_until(lambda: time.monotonic() > until_s, "time")
+        within_s = self._wish.pause_s + WITHIN_S
+        self._wait(lambda: time.monotonic() > until_s, "time", within_s=within_s)
         self._say(f"[dim]{self._words()}[/dim]")

@@ -28,25 +28,30 @@ class Progress:
         planned, done = _newest(self._offsets), self.done
         return planned if planned is not None and planned != done else None
 
+    @property
+    def records(self) -> int:
+        """Of the topic, all partitions together, that batches which are done have read."""
+        return sum(self._positions().values())
+
     def has_reached(self, ends: Mapping[int, int]) -> bool:
-        """Whether what is done covers a topic up to these offsets, by partition."""
+        """Whether what is done covers the topic up to these offsets, by partition."""
+        positions = self._positions()
+        return bool(positions) and all(positions.get(each, 0) >= end for each, end in ends.items())
+
+    def _positions(self) -> dict[int, int]:
         done = self.done
-        if done is None:
-            return False
-        return reaches((self._offsets / str(done)).read_text(), ends)
+        return {} if done is None else positions_in((self._offsets / str(done)).read_text())
 
 
-def reaches(offsets: str, ends: Mapping[int, int]) -> bool:
-    """By the text of an offsets file, whose one source reads one topic."""
-    lines = offsets.splitlines()
-    told = json.loads(lines[_SOURCE_LINE])
+def positions_in(offsets: str) -> dict[int, int]:
+    """Up to where a batch read, by the text of its offsets file; its one source reads one topic."""
+    told = json.loads(offsets.splitlines()[_SOURCE_LINE])
     by_index = next(of for topic, of in told.items() if not topic.startswith("("))
-    return all(by_index.get(str(index), 0) >= end for index, end in ends.items())
+    return {int(index): int(offset) for index, offset in by_index.items()}
 
 
 def _newest(directory: Path) -> int | None:
     if not directory.is_dir():
         return None
-    return max(
-        (int(each.name) for each in directory.iterdir() if each.name.isdecimal()), default=None
-    )
+    numbers = [int(each.name) for each in directory.iterdir() if each.name.isdecimal()]
+    return max(numbers, default=None)

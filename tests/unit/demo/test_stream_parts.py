@@ -11,7 +11,7 @@ import pytest
 from tidelog.demo.orders import BROKEN, Kind, Orders
 from tidelog.demo.pauses import Told, watch
 from tidelog.demo.pipeline_file import SINKS, Targets, pipeline_text
-from tidelog.demo.progress import Progress, reaches
+from tidelog.demo.progress import Progress, positions_in
 from tidelog.spark import pipeline
 
 NOON_MS = 1_767_268_800_000
@@ -62,16 +62,14 @@ def offsets(**by_index: int) -> str:
     return f"v1\n{{}}\n{json.dumps({'(from)': {'orders': {'0': 0}}, **told})}"
 
 
-def test_a_batch_reaches_the_end_when_every_partition_does() -> None:
-    assert reaches(offsets(p0=5, p1=7), {0: 5, 1: 7})
-    assert not reaches(offsets(p0=5, p1=6), {0: 5, 1: 7})
-    assert not reaches(offsets(p0=5), {0: 5, 1: 1}), "a partition that it does not know"
-    assert reaches(offsets(p0=5), {0: 5, 1: 0})
+def test_positions_are_those_of_the_batch_and_not_where_it_began() -> None:
+    assert positions_in(offsets(p0=5, p1=7)) == {0: 5, 1: 7}
 
 
 def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
     progress = Progress(tmp_path, "valid_orders")
-    assert (progress.done, progress.under_way) == (None, None)
+    assert (progress.done, progress.under_way, progress.records) == (None, None, 0)
+    assert not progress.has_reached({}), "nothing is done"
     for name in ("offsets", "commits"):
         (tmp_path / "sinks" / "valid_orders" / name).mkdir(parents=True)
     planned, done = (tmp_path / "sinks" / "valid_orders" / each for each in ("offsets", "commits"))
@@ -79,7 +77,8 @@ def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
     assert progress.under_way == 0 and not progress.has_reached({0: 5})
     (done / "0").write_text("v1\n{}")
     assert (progress.done, progress.under_way) == (0, None)
-    assert progress.has_reached({0: 5})
+    assert progress.has_reached({0: 5}) and progress.records == 5
+    assert progress.has_reached({0: 4, 1: 0}) and not progress.has_reached({0: 5, 1: 1})
     (planned / "1").write_text(offsets(p0=9))
     assert progress.under_way == 1 and not progress.has_reached({0: 9})
 
