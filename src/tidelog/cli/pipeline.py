@@ -52,12 +52,14 @@ def check(
 ) -> None:
     """Find every mistake in a pipeline's file, with line and key, before anything starts.
 
+    **Without Spark**, in a moment:
+
         tidelog pipeline check orders.toml
         orders.toml:7: sources.orders.shema: is not known here; did you mean 'schema'?
 
-    Looks at keys, types, durations, schemas, the form of the SQL, which view reads which, and
-    what Spark does not do with streams. Columns of steps are known to Spark alone: `--with-spark`
-    asks it. Warnings are told, too, and are no errors.
+    Looks at keys, types, durations, schemas, columns of sources and of plain queries, the form of
+    the SQL, which view reads which, and what Spark does not do with streams. What only Spark knows,
+    `--with-spark` asks it. Warnings are told, too, and are no errors.
 
     `--json` is one document: file, ok, errors and warnings, each with line, key and text. Exit
     codes: 0 it can be run, 2 it cannot.

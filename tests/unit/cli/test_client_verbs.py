@@ -20,6 +20,8 @@ VERBS = (
     "consume",
     "elect",
     "quorum describe",
+    "pipeline run",
+    "audit",
 )
 
 
@@ -30,6 +32,12 @@ def test_help_teaches(verb: str) -> None:
     assert f"tidelog {verb} " in shown.stdout, "an example"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.stdout)
     assert "--json" in plain and "--bootstrap" in plain
+
+
+def test_checking_a_file_teaches_what_a_complaint_looks_like() -> None:
+    shown = CliRunner().invoke(app, ["pipeline", "check", "--help"])
+    assert "tidelog pipeline check orders.toml" in shown.stdout
+    assert "orders.toml:7: sources.orders.shema: is not known here" in shown.stdout
 
 
 @pytest.mark.parametrize(

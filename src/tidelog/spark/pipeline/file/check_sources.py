@@ -16,8 +16,8 @@ from tidelog.spark.pipeline.file.spelling import VIEW, bootstrap_trouble
 _PLACES = ("earliest", "latest")
 
 
-def check_source(section: Section) -> Source:
-    """As much of it as is right; what is not right has been complained of."""
+def check_source(section: Section) -> tuple[Source, tuple[str, ...] | None]:
+    """As much of it as is right, and its columns; what is not right has been complained of."""
     check_view_name(section)
     topics = _topics(section)
     columns = _columns(section)
@@ -27,7 +27,7 @@ def check_source(section: Section) -> Source:
     check_bootstrap(section)
     if columns is None and "bad_records" in section.given:
         section.complain("bad_records", "is for format json: raw records need not be parsed")
-    return Source(
+    source = Source(
         name=section.name,
         topics=topics,
         pattern=_pattern(section),
@@ -39,6 +39,7 @@ def check_source(section: Section) -> Source:
         deduplicate=deduplicate,
         options=_options(section),
     )
+    return source, known
 
 
 def check_view_name(section: Section) -> None:
@@ -80,8 +81,10 @@ _WATERMARK_EXAMPLE = 'watermark = { column = "ordered_at", delay = "10 minutes" 
 
 
 def check_column(section: Section, key: str, column: str, known: tuple[str, ...] | None) -> None:
-    """Only where all columns are known: a step's columns are known to Spark alone."""
-    if known is not None and column.lower() not in [each.lower() for each in known]:
+    """Only where all columns are known, and it is no field of one."""
+    if known is None or "." in column or "`" in column:
+        return
+    if column.lower() not in [each.lower() for each in known]:
         near = did_you_mean(column, known)
         told = near or f"; there are {one_of(known)}"
         section.complain(key, f"there is no column {column!r}{told}")

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidelog.spark.pipeline.file import keys
+from tidelog.spark.pipeline.file.check_columns import (
+    check_sink_columns,
+    check_step_columns,
+    find_columns,
+)
 from tidelog.spark.pipeline.file.check_sinks import check_places, check_sink, check_target
 from tidelog.spark.pipeline.file.check_sources import check_source
 from tidelog.spark.pipeline.file.check_steps import (
@@ -138,12 +143,13 @@ class _Check:
 
     def _read_views(self, top: Section) -> None:
         for section in read_named(self.document, "sources", keys.SOURCE, self.complaints):
-            self.sources.append(check_source(section))
-            self._add_view(section, self.views.add(section))
+            source, columns = check_source(section)
+            self.sources.append(source)
+            self._add_view(section, self.views.add(section, columns=columns))
         for section in read_named(self.document, "steps", keys.STEP, self.complaints):
             step, shape = check_step(section)
             self.steps.append(step)
-            self._add_view(section, self.views.add(section, shape))
+            self._add_view(section, self.views.add(section, shape=shape))
         if not self.sources:
             top.complain("sources", _SOURCES)
 
@@ -196,10 +202,13 @@ class _Check:
     def _look_at_views(self) -> None:
         connect(self.views)
         for view in self.views:
+            find_columns(view, self.views)
+            check_step_columns(view)
             check_streaming(view, self.views)
         used: set[View] = set()
         for section, view in self.fed:
             used.update(view.lineage())
+            check_sink_columns(section, view)
             if section.text("mode") != "update":
                 check_grouping(view, self.views)
         is_sound = all(each.is_warning for each in self.complaints)

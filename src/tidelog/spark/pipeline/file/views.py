@@ -18,6 +18,8 @@ class View:
     """Its place among all views; a step reads only views before it."""
     reads: list[View] = field(default_factory=list)
     shape: Shape | None = None
+    columns: tuple[str, ...] | None = None
+    """None: only Spark knows them."""
 
     @property
     def name(self) -> str:
@@ -57,12 +59,18 @@ class Views:
     def __init__(self) -> None:
         self._by_name: dict[str, View] = {}
 
-    def add(self, section: Section, shape: Shape | None = None) -> View | None:
+    def add(
+        self,
+        section: Section,
+        *,
+        shape: Shape | None = None,
+        columns: tuple[str, ...] | None = None,
+    ) -> View | None:
         """None if there is already one of this name."""
         name = section.name.lower()
         if name in self._by_name:
             return None
-        view = View(section, len(self._by_name), shape=shape)
+        view = View(section, len(self._by_name), shape=shape, columns=columns)
         self._by_name[name] = view
         return view
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.spark.pipeline.file.complaints import Complaint, in_order
 from tidelog.spark.pipeline.file.plan import Plan, Sink, Source
 from tidelog.spark.pipeline.file.reading import Checked
-from tidelog.spark.pipeline.job.frames import FrameRefused, Frames
+from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, sink_rows
 from tidelog.spark.pipeline.job.starting import hush, written_to
 from tidelog.spark.pipeline.job.told import first_sentence
 from tidelog.spark.session import spark_session
@@ -65,7 +65,7 @@ def refusal(plan: Plan, spark: SparkSession) -> FrameRefused | None:
     try:
         views = frames.build()
         for sink in plan.sinks:
-            _check_sink(spark, sink, views[sink.view])
+            _check_sink(spark, sink, sink_rows(views[sink.view], sink))
     except FrameRefused as refused:
         return refused
     return None

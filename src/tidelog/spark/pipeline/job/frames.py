@@ -21,11 +21,14 @@ from pyspark.sql.functions import (
     when,
 )
 
+from tidelog.client.sink.errors import SinkRefused
 from tidelog.spark.pipeline.file.plan import (
     METADATA_COLUMNS,
     Plan,
+    Sink,
     Source,
     Step,
+    TableTarget,
     TopicTarget,
     Watermark,
 )
@@ -37,6 +40,7 @@ from tidelog.spark.pipeline.job.letters import (
     reason_expression,
 )
 from tidelog.spark.pipeline.job.told import first_sentence
+from tidelog.spark.sink.shape import shape_of
 
 Reader = Callable[[Source], DataFrame]
 """A source's records, with the columns of Spark's Kafka source."""
@@ -187,7 +191,25 @@ def into_sink(frame: DataFrame) -> DataFrame:
     return frame.observe("sink", _counted("rows"))
 
 
-def as_records(frame: DataFrame, target: TopicTarget) -> DataFrame:
+def sink_rows(frame: DataFrame, sink: Sink) -> DataFrame:
+    """As the sink takes them; FrameRefused names the key that the columns do not fit."""
+    key, target = f"sinks.{sink.name}", sink.target
+    if isinstance(target, TableTarget):
+        known = [name.lower() for name in frame.columns]
+        for name in target.partition_by:
+            if name.lower() not in known:
+                told = f"there is no column {name!r}; there are {', '.join(frame.columns)}"
+                raise FrameRefused(f"{key}.partition_by", told)
+        return frame
+    records = _guarded(f"{key}.key", lambda: _as_records(frame, target))
+    try:
+        shape_of(records.schema, topic=target.topic)
+    except SinkRefused as refused:
+        raise FrameRefused(f"{key}.format", str(refused)) from None
+    return records
+
+
+def _as_records(frame: DataFrame, target: TopicTarget) -> DataFrame:
     """Rows as key and value; raw ones bring these columns themselves."""
     if not target.is_json:
         return frame

@@ -37,9 +37,9 @@ from tidelog.spark.pipeline.job.events import (
 from tidelog.spark.pipeline.job.frames import (
     FrameRefused,
     Frames,
-    as_records,
     dead_as_records,
     into_sink,
+    sink_rows,
 )
 from tidelog.spark.pipeline.job.sinks import (
     BatchFunction,
@@ -151,9 +151,7 @@ class Run:
         """Every sink with its rows and its function, before any of them begins."""
         wanted = []
         for sink in self._plan.sinks:
-            frame = self._frames.views[sink.view]
-            if not isinstance(sink.target, TableTarget):
-                frame = as_records(frame, sink.target)
+            frame = sink_rows(self._frames.views[sink.view], sink)
             wanted.append((sink, frame, self._function(sink)))
         dead = self._frames.dead_letters()
         if dead is not None and self._plan.dead_letters is not None:
