@@ -22,7 +22,7 @@ from tidelog.demo.accounts import Published
 from tidelog.demo.mission import Wish
 from tidelog.demo.own_cluster import OwnCluster
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark-campaigns")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("demo")]
 
 SHORT = ("--pause", "0.5", "--rate", "60")
 END_WITHIN_S = 15 * PATIENCE_S
