@@ -13,6 +13,7 @@ from typing import Any
 
 from tidelog.demo.driver import MASTER
 from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.pipeline_file import QUICK_JAVA
 
 _FOUND_SOMETHING = 1
 
@@ -20,6 +21,7 @@ _FOUND_SOMETHING = 1
 def run_audit(arguments: Sequence[str]) -> dict[str, Any]:
     """The audit's document, whatever it found; DemoFailed if it could not judge."""
     command = [sys.executable, "-m", "tidelog.cli.main", "audit", "--json", "--master", MASTER]
+    command += ["--conf", f"spark.driver.extraJavaOptions={QUICK_JAVA}"]
     process = subprocess.Popen(
         [*command, *arguments],
         stdin=subprocess.DEVNULL,

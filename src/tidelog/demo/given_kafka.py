@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from tidelog.client.admin.cluster import describe_cluster
-from tidelog.client.config import client_config
 from tidelog.client.shells.blocking import Admin
+from tidelog.client.shells.knocking import unreachable
 from tidelog.demo.accounts import Published
 from tidelog.demo.failing import DemoFailed, Say
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
@@ -21,7 +20,6 @@ from tidelog.demo.topics import delete_topics, make_topics
 PARTITIONS = 3
 REPLICAS_MAX = 3
 ANSWER_WITHIN_S = 20.0
-CONNECT_WITHIN_S = 5.0
 DELETE_WITHIN_S = 20.0
 
 
@@ -38,7 +36,8 @@ class GivenKafka:
         self.targets = Targets(orders=f"{prefix}-orders", topics=self._topics)
 
     def __enter__(self) -> Self:
-        check_reachable(self.servers)
+        if (told := unreachable({"bootstrap.servers": self.servers})) is not None:
+            raise DemoFailed(f"--bootstrap: {told}")
         with Admin({"bootstrap.servers": self.servers}) as admin:
             brokers = len(admin.ask(describe_cluster(), timeout_s=ANSWER_WITHIN_S).brokers)
         replicas = min(REPLICAS_MAX, brokers)
@@ -82,16 +81,3 @@ class GivenKafka:
         left = delete_topics(self.servers, everything, timeout_s=DELETE_WITHIN_S)
         if left:
             self._say(f"these topics could not be deleted: {', '.join(left)}")
-
-
-def check_reachable(servers: str) -> None:
-    """DemoFailed at once if nobody listens at any of the addresses."""
-    reasons = []
-    for address in client_config({"bootstrap.servers": servers}).bootstrap:
-        try:
-            socket.create_connection(address, CONNECT_WITHIN_S).close()
-        except OSError as error:
-            reasons.append(f"{address}: {error.strerror or error}")
-        else:
-            return
-    raise DemoFailed(f"--bootstrap: no broker can be reached ({'; '.join(reasons)})")

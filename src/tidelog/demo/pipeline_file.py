@@ -15,6 +15,7 @@ SINKS = (VALID, REVENUE, DEAD)
 CHECKPOINT = "checkpoint"
 """Relative to the file, as the tables are, which have the names of their sinks."""
 TRIGGER = "1 second"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _FILE = """\
 # Orders become revenue per minute and country, exactly once.
@@ -61,6 +62,10 @@ mode = "update"
 # What is no order goes here. Nothing is dropped silently.
 [dead_letters]
 {dead}
+
+# A short run: Java shall begin soon, rather than become fast.
+[spark]
+driver.extraJavaOptions = {java}
 """
 
 
@@ -84,6 +89,7 @@ def pipeline_text(targets: Targets, *, bootstrap: str) -> str:
         valid=_target(targets, VALID, key="order_id"),
         revenue=_target(targets, REVENUE, key="country"),
         dead=_target(targets, DEAD),
+        java=_quoted(QUICK_JAVA),
     )
 
 

@@ -35,7 +35,7 @@ class OrderStream:
                 "client.id": "tidelog-demo",
                 "acks": "all",
                 "enable.idempotence": True,
-                "linger.ms": 5,
+                "linger.ms": 10,
                 "delivery.timeout.ms": int(2 * WITHIN_S * 1_000),
             }
         )

@@ -118,7 +118,7 @@ def test_nobody_at_the_bootstrap_address_is_one_line() -> None:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
         shown = CliRunner().invoke(app, ["demo", "--bootstrap", address])
     assert shown.exit_code == 2
-    assert shown.stderr.count("\n") == 1 and f"no broker can be reached ({address}" in shown.stderr
+    assert shown.stderr.count("\n") == 1 and f"no broker can be reached: {address}" in shown.stderr
 
 
 @pytest.mark.parametrize(
