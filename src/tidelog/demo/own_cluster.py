@@ -120,9 +120,9 @@ class OwnCluster:
         seen = stream.since(blow_s)
         paused_s = max(seen.paused_s[each] for each in partitions)
         leader = self._cluster.wait_leader(TOPIC, 0, timeout_s=WITHIN_S)
+        errors = f"{stream.failed:,} records got an error" if stream.failed else "no error was told"
         self._say(
-            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and go on, "
-            "no client was told an error"
+            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and go on, {errors}"
         )
         calm()
         self._cluster.restart(*nodes)

@@ -58,6 +58,11 @@ class OrderStream:
         self._check()
         return self._outcomes.ok
 
+    @property
+    def failed(self) -> int:
+        """Records whose producer was told an error, whether refused or unknown."""
+        return self._outcomes.refused + self._outcomes.unknown
+
     def since(self, blow_s: float) -> Watch:
         """What acknowledgements say of a blow at that time of the monotonic clock."""
         self._check()
