@@ -122,7 +122,8 @@ class OwnCluster:
         leader = self._cluster.wait_leader(TOPIC, 0, timeout_s=WITHIN_S)
         errors = f"{stream.failed:,} records got an error" if stream.failed else "no error was told"
         self._say(
-            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and go on, {errors}"
+            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and go on, "
+            f"{errors}"
         )
         calm()
         self._cluster.restart(*nodes)
