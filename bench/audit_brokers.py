@@ -12,7 +12,7 @@ from bench.brokers import TIDELOG
 from bench.clusters import Cluster, NotInTime, running_cluster
 from bench.topics import leaders
 from tests.process.wire import WireClient
-from tidelog.core.wire.record_batch import batches
+from tidelog.core.wire.record_batch import batches, rebase
 
 SETTINGS = {"log.retention.ms": "-1"}
 """The records are of long ago."""
@@ -37,7 +37,8 @@ def _write(address: str, partition: int, root: Path) -> None:
         for path in sorted((root / "node-1" / "data" / f"{TOPIC}-{partition}").glob("*.log")):
             data = memoryview(path.read_bytes())
             for position, header in batches(data):
-                batch = bytes(data[position : position + header.size_bytes])
+                batch = bytearray(data[position : position + header.size_bytes])
+                rebase(batch, 0, base_offset=0, leader_epoch=-1)  # as clients send it
                 told = wire.produce(TOPIC, batch, partition=partition)
                 if told.error_code or told.base_offset != header.base_offset:
                     raise NotInTime(f"{TOPIC}-{partition} at {header.base_offset}: {told}")

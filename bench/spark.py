@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BROKERS = {"kafka": KAFKA, "tidelog": TIDELOG}
 READ, WRITE = "read", "write"
-MEMORY = "4g"
+MEMORY = "6g"
 
 
 class Spark:
@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(effort=FULL)
     for effort, about in (
-        (QUICK, "fewer rounds, less volume: about five minutes"),
+        (QUICK, "fewer rounds, less volume: about ten minutes"),
         (TINY, "only shows that everything runs; the figures mean nothing"),
     ):
         parser.add_argument(

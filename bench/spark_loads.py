@@ -32,7 +32,7 @@ class Load:
 
 LOADS = (
     Load(name="100 B", value_bytes=100, read_records=6_000_000, written_records=2_000_000),
-    Load(name="1 KiB", value_bytes=1_024, read_records=1_200_000, written_records=400_000),
+    Load(name="1 KiB", value_bytes=1_024, read_records=2_400_000, written_records=800_000),
 )
 
 
