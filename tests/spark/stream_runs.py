@@ -77,8 +77,8 @@ class Program:
     def wait(self) -> int:
         """Until it has ended, and nobody is left of it; the exit code."""
         code = self._process.wait(START_PATIENCE_S)
+        self.end()  # whoever outlives the driver keeps its output open
         self._hearing.join(PATIENCE_S)
-        self.end()
         return code
 
     def count(self, event: str) -> int:
