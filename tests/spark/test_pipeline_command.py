@@ -18,7 +18,7 @@ from tests.spark.terminal import CTRL_C, Terminal
 from tests.spark.topics import NewTopic
 from tidelog.cli.pipeline_show import HEADER
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark-command")]
 START_WITHIN_S = 3 * PATIENCE_S
 """A Spark of its own, which shares the machine with the session of the other tests."""
 
