@@ -18,6 +18,10 @@ from tests.process.waiting import PATIENCE_S
 
 CTRL_C = b"\x03"
 _ROWS, _COLUMNS = 50, 200
+_WITHOUT_A_SIZE = {
+    name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
+}
+"""The size is that of this terminal, not of the one in which the tests run."""
 
 
 class Terminal:
@@ -32,7 +36,7 @@ class Terminal:
             stdout=near,
             stderr=near,
             cwd=directory,
-            env={**os.environ, "TERM": "xterm"},
+            env={**_WITHOUT_A_SIZE, "TERM": "xterm"},
             start_new_session=True,
             preexec_fn=_take_terminal,
         )
