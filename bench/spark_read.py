@@ -1,4 +1,4 @@
-"""Reading a topic with Spark and throwing the rows away: our source, Spark's own, confluent-kafka.
+"""Reading a topic and throwing the rows away: our source, Spark's own, confluent-kafka.
 
 All read the same topic in turns, in one session, so that only the readers differ. What the two
 sources give is compared before, row count and checksum.
@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.clusters import Cluster
-from bench.spark_figures import CONFLUENT, OURS, THEIRS, Line
+from bench.spark_figures import CONFLUENT, OURS, READY, THEIRS, Line
 from bench.spark_loads import PARTITIONS, Load
 from bench.spark_rounds import Step, Summary, WrongRows, summary, timed
 from bench.topics import delete_topic
@@ -54,6 +54,7 @@ class Reading:
             OURS: partial(self._to_noop, OUR_FORMAT),
             THEIRS: partial(self._to_noop, THEIR_FORMAT),
             CONFLUENT: self._by_confluent,
+            READY: self._ready_to_noop,
         }
         records = self._load.read_records
         return [
@@ -66,8 +67,17 @@ class Reading:
 
     def _to_noop(self, maker: str) -> None:
         """All rows and columns go to Spark's sink that does nothing."""
-        frame = frame_of(self._spark, maker, self._cluster.address, self._topic)
-        frame.write.format("noop").mode("overwrite").save()
+        _to_noop(frame_of(self._spark, maker, self._cluster.address, self._topic))
+
+    def _ready_to_noop(self) -> None:
+        """No topic at all: what our source would do if fetching and decoding took no time."""
+        from bench import spark_ready
+
+        self._spark.dataSource.register(spark_ready.ReadySource)
+        reader = self._spark.read.format(spark_ready.FORMAT)
+        reader.option(spark_ready.RECORDS, self._load.read_records)
+        reader.option(spark_ready.VALUE_BYTES, self._load.value_bytes)
+        _to_noop(reader.load())
 
     def _by_confluent(self) -> None:
         """What a Python program without Spark does: one object per record, in one thread."""
@@ -118,6 +128,10 @@ def summary_of_committed(servers: str, topic: str) -> Summary:
         rows += 1
         checksum += zlib.crc32((message.key() or b"") + message.value())
     return Summary(rows=rows, checksum=checksum)
+
+
+def _to_noop(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
 
 
 def frame_of(spark: SparkSession, maker: str, servers: str, topic: str) -> DataFrame:

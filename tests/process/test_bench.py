@@ -144,7 +144,7 @@ def test_a_tiny_run_on_spark_reads_writes_and_copies_and_gives_its_table(tmp_pat
     assert run.returncode == 0, run.stderr
     figures: list[dict[str, Any]] = json.loads(samples.read_text())["figures"]
     asked = {
-        "read → noop": ("Tidelog", "Spark's own", "confluent-kafka"),
+        "read → noop": ("Tidelog", "Spark's own", "confluent-kafka", "ready columns"),
         "write, with the shuffle": ("Tidelog", "Spark's own"),
         "write, without the shuffle": ("Tidelog", "Spark's own"),
         "write, ours with, theirs without": ("Tidelog", "Spark's own"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidelog.client.consumer.config import ConsumerConfig, consumer_config
 from tidelog.client.settings import Given
 
-FETCH_BYTES = 4 * 2**20
+FETCH_BYTES = 8 * 2**20
 """Of one fetch: more saves little, and two of them are in memory at a time."""
 STALLED_MS = 120_000
 _DEFAULTS: Given = {

@@ -24,6 +24,8 @@ _SIZE = Struct(">i")
 _READ_BYTES = 256 * 1024
 _LARGE_BYTES = 2 * _READ_BYTES
 """A frame from this size on is read into a place of its own, without being copied again."""
+_WAKING_BYTES = 2**20
+"""Of a large frame: fewer do not wake who waits for it, unless they are its last."""
 _PLACES_MAX = 3
 _FRAME_BYTES_MAX = 2 * REQUEST_BYTES_MAX
 _REFUSED = frozenset({errno.ECONNREFUSED})
@@ -196,6 +198,7 @@ class _Socket:
         self._large: memoryview | None = None
         """A large frame that is on its way, and how much of it has come."""
         self._large_filled = 0
+        self._woken_for = 1
         self._unsent: deque[memoryview] = deque()
 
     def connect(self, host: str, port: int) -> str | None:
@@ -301,13 +304,21 @@ class _Socket:
             try:
                 count = self.socket.recv_into(frame[self._large_filled :])
             except BlockingIOError:
+                self._wake_for(min(_WAKING_BYTES, len(frame) - self._large_filled))
                 return
             if not count:
                 self._loop.ended(self._link, "closed", now_ms)
                 return
             self._large_filled += count
+        self._wake_for(1)
         self._large = None
         self._loop.answered(self._link, frame, now_ms)
+
+    def _wake_for(self, count: int) -> None:
+        """So many bytes must wait in the socket; its end wakes in any case."""
+        if count != self._woken_for:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+            self._woken_for = count
 
 
 def _reason(code: int) -> str:

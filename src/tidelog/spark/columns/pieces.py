@@ -17,7 +17,7 @@ from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, CorruptBat
 from tidelog.spark.columns.record_starts import Section
 from tidelog.spark.columns.varints import Octets
 
-PIECE_BYTES = 2 * 2**20
+PIECE_BYTES = 4 * 2**20
 """A piece that has so much takes no further batch."""
 
 

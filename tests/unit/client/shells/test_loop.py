@@ -108,6 +108,32 @@ def test_frames_of_all_sizes_come_whole_and_in_order(sizes: tuple[int, ...]) -> 
     assert [bytes(each) for each in client.frames] == sent
 
 
+def test_a_large_frame_that_comes_by_drops_wakes_seldom_and_the_next_small_one_at_once() -> None:
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
+        loop.client = client = Hearing()  # type: ignore[assignment]
+        loop.connect(LINK, HOST, port, "a test")
+        there, _ = listening.accept()
+        content = b"x" * 3_100_000
+        there.sendall(struct.pack(">i", len(content)))
+        wakes = 0
+        for start in range(0, len(content), 10_000):
+            there.sendall(content[start : start + 10_000])
+            ready = loop.wait(0)
+            wakes += len(ready)
+            loop.happen(ready)
+        while not client.frames:
+            loop.turn(None)
+        there.sendall(struct.pack(">i", 1) + b"y")
+        while len(client.frames) < 2:
+            loop.turn(None)
+        loop.close()
+
+    assert [bytes(frame) for frame in client.frames] == [content, b"y"]
+    assert wakes < 30, f"{wakes} times for {len(content) // 10_000} drops"
+
+
 def test_a_connection_that_ends_inside_of_a_large_frame_is_closed() -> None:
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
