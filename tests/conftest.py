@@ -32,6 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("all" if config.getoption("--all") else "default")
+    if config.getoption("--all") and not hasattr(config, "workerinput"):
+        from tests.spark.class_archive import ClassArchive
+
+        config.add_cleanup(ClassArchive().close)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

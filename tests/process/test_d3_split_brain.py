@@ -40,7 +40,7 @@ CALM: dict[str, str | int | bool] = {
 }
 PATIENT = {**CALM, "broker.session.timeout.ms": 18_000}
 """A broker that asks a voter of the lost rack who leads the quorum waits 6 s for nothing before it
-asks another one, and must not be given up meanwhile."""
+asks another one, as Kafka's does (one question at a time), and must not be given up meanwhile."""
 REQUEST_TIMEOUT_MS = 2_500
 UNKNOWN, FENCED = ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.FENCED_LEADER_EPOCH
 RACKED = [

@@ -10,8 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from tidelog.demo.failing import WITHIN_S, DemoFailed
 
@@ -68,15 +67,8 @@ class Driver:
         if code != 0:
             raise DemoFailed(f"the pipeline did not stop cleanly: {self._last_words()}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Nothing is left of it."""
         self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

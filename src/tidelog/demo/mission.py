@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -160,7 +160,7 @@ class _Mission:
 
     def _start_driver(self) -> Driver:
         log = self._wish.directory / "pipeline.log"
-        return self._stack.enter_context(Driver(self._file, log))
+        return self._stack.enter_context(closing(Driver(self._file, log)))
 
     def _wait(self, reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
         """DemoFailed at once if the driver dies by itself."""

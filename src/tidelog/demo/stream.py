@@ -6,13 +6,12 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tidelog.client.producer.outcome import Ok, Ticket
 from tidelog.client.shells.acks_journal import AcksJournal, word
 from tidelog.client.shells.acks_journal import Told as Outcomes
 from tidelog.client.shells.blocking import Producer, RequestFailed, TimedOut
+from tidelog.client.shells.closing import Closing
 from tidelog.demo.accounts import Place, Sent
 from tidelog.demo.failing import WITHIN_S, DemoFailed
 from tidelog.demo.orders import Orders, Record
@@ -21,7 +20,7 @@ from tidelog.demo.pauses import Told, Watch, watch
 RUN = "demo"
 
 
-class OrderStream:
+class OrderStream(Closing):
     """Runs from `start` to `finish`; what is known of it may be asked at any time."""
 
     def __init__(self, servers: str, topic: str, journal: Path, *, rate: int) -> None:
@@ -90,17 +89,6 @@ class OrderStream:
             self._thread.join()
         self._producer.close(timeout_s=0)
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # The other threads: the stream's own sends, the producer's hears.
 

@@ -14,7 +14,7 @@ import numpy as np
 from tidelog.core.model.limits import DECOMPRESSED_BATCH_BYTES_MAX, INT64_MAX
 from tidelog.core.wire.compression import Compression, decompress
 from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, CorruptBatch
-from tidelog.spark.columns.record_starts import Section
+from tidelog.spark.columns.lanes import Section
 from tidelog.spark.columns.varints import Octets
 
 PIECE_BYTES = 4 * 2**20

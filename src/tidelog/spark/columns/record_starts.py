@@ -2,40 +2,25 @@
 
 That chain is serial, and there are three ways along it. Equal records are one comparison of a
 strided view (a run ends where a length differs, for example where offset deltas grow to a second
-byte). Many small batches are walked side by side. Whatever remains takes a plain loop. Every way
-only follows lengths that were read, so none of them guesses wrong, and each step goes forward, so
-none hangs.
+byte). Others are walked in many places at once (`lanes.py`). Whatever remains takes a plain loop.
+Every way only follows lengths that were read, and each step goes forward, so none hangs.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.varint import read_varint
-from tidelog.spark.columns.damage import DamagedRow, DamagedSection
-from tidelog.spark.columns.jumps import JUMPS, jumps
-from tidelog.spark.columns.varints import Numbers, Octets, read_varints
+from tidelog.spark.columns.damage import DamagedSection
+from tidelog.spark.columns.jumps import JUMPS
+from tidelog.spark.columns.lanes import RECORD_BYTES_MIN, Section, starts_by_lanes
+from tidelog.spark.columns.varints import Numbers, Octets
 
-RECORD_BYTES_MIN = 7
-"""Length, attributes, two deltas, two lengths and a count, of one byte each."""
 _RUN_RECORDS_MIN = 24
 """A run that is shorter than that was not worth the comparison."""
 _PLAIN_RECORDS_MIN, _PLAIN_RECORDS_MAX = 32, 2_048
 """So many steps of the plain loop before equal records are looked for again: ever more of them."""
-_LANES_MIN = 64
-"""With fewer batches side by side the other ways are faster."""
-
-
-class Section(NamedTuple):
-    """The records of one batch: [start, end) of the data, and how many there should be."""
-
-    start: int
-    end: int
-    records_count: int
 
 
 def record_starts(data: Octets, sections: list[Section]) -> Numbers:
@@ -44,12 +29,24 @@ def record_starts(data: Octets, sections: list[Section]) -> Numbers:
         room = section.end - section.start
         if not 0 <= section.records_count * RECORD_BYTES_MIN <= room:
             raise DamagedSection(index, f"{section.records_count} records in {room} bytes")
-    if len(sections) >= _LANES_MIN:
-        return _side_by_side(data, sections)
+    equal = [_begins_equal(data, section) for section in sections]
+    others = [section for section, is_equal in zip(sections, equal, strict=True) if not is_equal]
+    by_lanes = iter(starts_by_lanes(data, others) or ())
     found = [np.empty(0, dtype=np.int64)]
     for index, section in enumerate(sections):
-        found += _walk(data, index, section)
+        starts = None if equal[index] else next(by_lanes, None)
+        found += _walk(data, index, section) if starts is None else [starts]
     return np.concatenate(found)
+
+
+def _begins_equal(data: Octets, section: Section) -> bool:
+    """Whether a run at the beginning is worth following; what is damaged is found out later."""
+    if section.records_count < _RUN_RECORDS_MIN:
+        return False
+    try:
+        return _Walk(data, section).looks_equal()
+    except MalformedMessage:
+        return False
 
 
 def _walk(data: Octets, index: int, section: Section) -> list[Numbers]:
@@ -131,56 +128,3 @@ class _Walk:
         if size < 0:
             raise MalformedMessage(f"a record of {size} bytes")
         return bytes(self._view[self.position : after]), after - self.position + size
-
-
-def _side_by_side(data: Octets, sections: list[Section]) -> Numbers:
-    """One step in all batches at once, the longest first, so that those under way are a prefix."""
-    table = np.array(sections, dtype=np.int64).reshape(-1, 3)
-    counts = table[:, 2]
-    order = np.argsort(-counts, kind="stable")
-    first_rows = (np.cumsum(counts) - counts)[order]
-    starts = np.empty(int(counts.sum()), dtype=np.int64)
-    positions, ends, counts = table[order].T.copy()
-    under_way = _under_way(counts)
-    found = []
-    for lanes in under_way:
-        found.append(here := positions[:lanes].copy())
-        positions[:lanes] += _distances(data, here, order)
-    if found:
-        lanes_of = np.concatenate([np.arange(lanes) for lanes in under_way])
-        steps_of = np.repeat(np.arange(len(under_way)), under_way)
-        starts[first_rows[lanes_of] + steps_of] = np.concatenate(found)
-    steps = len(under_way)
-    is_over = counts <= steps
-    if (late := is_over & (positions != ends)).any():
-        raise DamagedSection(int(order[late.argmax()]), "records of another length")
-    for lane in np.flatnonzero(~is_over):
-        rest = Section(int(positions[lane]), int(ends[lane]), int(counts[lane]) - steps)
-        row = int(first_rows[lane])
-        rows = slice(row + steps, row + int(counts[lane]))
-        starts[rows] = _rest(data, int(order[lane]), rest)
-    return starts
-
-
-def _under_way(counts: Numbers) -> list[int]:
-    """How many batches have one more record, step by step, as long as those are worth it."""
-    steps = int(counts[min(_LANES_MIN, len(counts)) - 1])
-    return [int(lanes) for lanes in np.searchsorted(-counts, -np.arange(steps))]
-
-
-def _distances(data: Octets, positions: Numbers, order: NDArray[np.intp]) -> Numbers:
-    """From each of these records to the next of its batch."""
-    distances = jumps(data, positions)
-    if distances.all():
-        return distances
-    try:
-        sizes, after = read_varints(data, positions)
-    except DamagedRow as error:
-        raise DamagedSection(int(order[error.index]), str(error)) from None
-    return after - positions + np.maximum(sizes, 0)
-
-
-def _rest(data: Octets, index: int, section: Section) -> Numbers:
-    if section.start > section.end:
-        raise DamagedSection(index, "a record goes on beyond the end of its batch")
-    return np.concatenate(_walk(data, index, section))

@@ -20,6 +20,7 @@ from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import HEADER_BYTES
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.spark.columns.decode import Decoder, record_schema
+from tidelog.spark.columns.pieces import PIECE_BYTES
 
 CODECS = list(Compression)
 FIRST_MS = 1_700_000_000_000
@@ -196,7 +197,7 @@ def test_batches_before_the_range_are_not_seen_again() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_unpacks_to_much_comes_in_pieces(codec: Compression) -> None:
-    record = NewRecord(value=bytes(3 * 2**20))
+    record = NewRecord(value=bytes(PIECE_BYTES))
     batches = [build([record], base_offset=at, compression=codec) for at in range(4)]
     seen = see(b"".join(batches))
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tidelog.core.wire.varint import varint
-from tidelog.spark.columns import record_starts as module
+from tidelog.spark.columns import lanes
 from tidelog.spark.columns.damage import DamagedSection
-from tidelog.spark.columns.record_starts import Section, record_starts
+from tidelog.spark.columns.lanes import Section
+from tidelog.spark.columns.record_starts import record_starts
 
 Sizes = list[list[int]]
 
@@ -59,7 +60,7 @@ def test_the_starts_are_found(shape: Sizes) -> None:
 def test_side_by_side_or_one_by_one(
     shape: Sizes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
     data, sections, starts = laid(shape)
 
     assert record_starts(data, sections).tolist() == starts
@@ -71,7 +72,7 @@ def test_side_by_side_or_one_by_one(
 def test_a_wrong_count_is_refused(
     shape: Sizes, lanes_min: int, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
     data, sections, _ = laid(shape)
     at = len(sections) // 2
     sections[at] = sections[at]._replace(records_count=sections[at].records_count + change)
@@ -94,7 +95,7 @@ def test_a_wrong_count_is_refused(
 def test_a_wrong_length_is_refused(
     length: bytes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
     data, sections, starts = laid([[90] * 5, [90] * 5, [90] * 5])
     damaged = bytearray(data.tobytes())
     damaged[starts[9] : starts[9] + len(length)] = length
