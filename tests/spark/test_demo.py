@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog
 from tests.kafka import KafkaCluster
 from tests.process.command_line import COMMAND, Said
 from tests.process.waiting import PATIENCE_S, wait_until
@@ -90,6 +91,14 @@ def test_on_apache_kafka_the_pipeline_writes_topics(kafka3: KafkaCluster) -> Non
     with WireClient(kafka3.nodes[0].address) as wire:
         names = [str(each.name) for each in wire.ask("Metadata", 12, topics=None).topics]
     assert not [name for name in names if name.startswith("tidelog-demo-")]
+
+
+def test_a_cluster_without_transactions_is_refused_before_anything_is_begun(
+    tidelog3: tidelog.Cluster,
+) -> None:
+    said = demo("--bootstrap", tidelog3.bootstrap_servers)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.count("\n") == 1 and "this cluster has no transactions" in said.err
 
 
 class Forgetful(OwnCluster):

@@ -118,5 +118,7 @@ def test_a_cluster_without_transactions_is_told_in_one_line(
     outcome = run(file, servers, spark)
     assert outcome.ending is Ending.FAILED
     assert outcome.reason is not None
-    assert "sink valid_orders: this cluster has no transactions" in outcome.reason
+    assert outcome.reason.startswith(
+        "sinks.valid_orders, dead_letters: this cluster has no transactions"
+    )
     assert "\n" not in outcome.reason

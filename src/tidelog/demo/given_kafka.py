@@ -10,6 +10,7 @@ from typing import Self
 from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.shells.blocking import Admin
 from tidelog.client.shells.knocking import unreachable
+from tidelog.client.shells.sink_fitness import unfit
 from tidelog.demo.accounts import Published
 from tidelog.demo.failing import DemoFailed, Say
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
@@ -36,9 +37,10 @@ class GivenKafka:
         self.targets = Targets(orders=f"{prefix}-orders", topics=self._topics)
 
     def __enter__(self) -> Self:
-        if (told := unreachable({"bootstrap.servers": self.servers})) is not None:
+        settings = {"bootstrap.servers": self.servers}
+        if told := unreachable(settings) or unfit(settings):
             raise DemoFailed(f"--bootstrap: {told}")
-        with Admin({"bootstrap.servers": self.servers}) as admin:
+        with Admin(settings) as admin:
             brokers = len(admin.ask(describe_cluster(), timeout_s=ANSWER_WITHIN_S).brokers)
         replicas = min(REPLICAS_MAX, brokers)
         try:

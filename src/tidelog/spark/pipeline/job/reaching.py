@@ -1,32 +1,71 @@
-"""Before Spark takes its seconds to start: every cluster that a plan names must be there."""
+"""Before Spark takes its seconds to start: every cluster that a plan names must be there, with the
+topics that are read, and with transactions where topics are written."""
 
 from __future__ import annotations
 
+from tidelog.client.shells.blocking import Admin, RequestFailed
 from tidelog.client.shells.knocking import unreachable
-from tidelog.spark.pipeline.file.plan import Plan, TopicTarget
+from tidelog.client.shells.sink_fitness import ANSWER_TIMEOUT_S, unfit
+from tidelog.client.shells.topic_survey import look_at
+from tidelog.core.model.errors import ErrorCode
+from tidelog.spark.pipeline.file.plan import Plan, Source, TopicTarget
+
+Wanted = dict[str, list[str]]
+"""Keys of the plan, by the brokers that they need."""
 
 
 class Unreachable(Exception):
-    """No broker of a cluster takes a connection; one line, with the keys that need it."""
+    """A cluster is not there, or lacks what is asked of it; one line, with the keys that ask."""
 
 
 def reach(plan: Plan, servers: str) -> None:
     """`servers` are those of whatever names none of its own."""
+    written = written_clusters(plan, servers)
     for each, keys in wanted_clusters(plan, servers).items():
-        trouble = unreachable({"bootstrap.servers": each})
-        if trouble is not None:
+        settings = {"bootstrap.servers": each}
+        if trouble := unreachable(settings):
             raise Unreachable(f"{', '.join(keys)}: {trouble}")
+        if each in written and (trouble := unfit(settings)):
+            raise Unreachable(f"{', '.join(written[each])}: {trouble}")
+    for source in plan.sources:
+        _find_topics(source, source.bootstrap or servers)
 
 
-def wanted_clusters(plan: Plan, servers: str) -> dict[str, list[str]]:
-    """Brokers, and the keys of the sources and sinks that need them."""
-    wanted: dict[str, list[str]] = {}
+def wanted_clusters(plan: Plan, servers: str) -> Wanted:
+    """Of sources and of sinks."""
+    wanted: Wanted = {}
     for source in plan.sources:
         wanted.setdefault(source.bootstrap or servers, []).append(f"sources.{source.name}")
+    for each, keys in written_clusters(plan, servers).items():
+        wanted.setdefault(each, []).extend(keys)
+    return wanted
+
+
+def written_clusters(plan: Plan, servers: str) -> Wanted:
+    """Of sinks that are topics."""
     places = [(f"sinks.{sink.name}", sink.target) for sink in plan.sinks]
     if plan.dead_letters is not None:
         places.append(("dead_letters", plan.dead_letters))
+    written: Wanted = {}
     for key, target in places:
         if isinstance(target, TopicTarget):
-            wanted.setdefault(target.bootstrap or servers, []).append(key)
-    return wanted
+            written.setdefault(target.bootstrap or servers, []).append(key)
+    return written
+
+
+def _find_topics(source: Source, servers: str) -> None:
+    """Of our own source; what nobody tells is left to it."""
+    if source.connector != "tidelog" or not source.topics:
+        return
+    with Admin({"bootstrap.servers": servers}) as admin:
+        try:
+            seen = look_at(admin, source.topics, timeout_s=ANSWER_TIMEOUT_S).topics
+        except RequestFailed:
+            return
+    missing = [
+        name
+        for name in source.topics
+        if name in seen and seen[name].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    if missing:
+        raise Unreachable(f"sources.{source.name}: there is no topic {', '.join(missing)}")
