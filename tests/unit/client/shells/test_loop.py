@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,35 +88,36 @@ class Hearing(Client):
         self.frames.append(frame)
 
 
-@pytest.mark.parametrize("sizes", [(10, 600_000, 5), (3_000_000, 3_000_000), (0, 524_287, 524_288)])
-def test_frames_of_all_sizes_come_whole_and_in_order(sizes: tuple[int, ...]) -> None:
-    """Large ones are read into a place of their own; what follows them must not be lost."""
-    sent = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+@contextmanager
+def connected() -> Iterator[tuple[Loop, Hearing, socket.socket]]:
+    """A loop, who hears its answers, and the other end of its connection."""
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
         loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
         loop.client = client = Hearing()  # type: ignore[assignment]
         loop.connect(LINK, HOST, port, "a test")
         there, _ = listening.accept()
+        with there, closing(loop):
+            yield loop, client, there
+
+
+@pytest.mark.parametrize("sizes", [(10, 600_000, 5), (3_000_000, 3_000_000), (0, 524_287, 524_288)])
+def test_frames_of_all_sizes_come_whole_and_in_order(sizes: tuple[int, ...]) -> None:
+    """Large ones are read into a place of their own; what follows them must not be lost."""
+    sent = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    with connected() as (loop, client, there):
         stream = b"".join(struct.pack(">i", len(each)) + each for each in sent)
         sending = threading.Thread(target=there.sendall, args=(stream,))
         sending.start()
         while len(client.frames) < len(sent):
             loop.turn(None)
         sending.join()
-        there.close()
-        loop.close()
 
     assert [bytes(each) for each in client.frames] == sent
 
 
 def test_a_large_frame_that_comes_by_drops_wakes_seldom_and_the_next_small_one_at_once() -> None:
-    with socket.create_server((HOST, 0)) as listening:
-        port = listening.getsockname()[1]
-        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
-        loop.client = client = Hearing()  # type: ignore[assignment]
-        loop.connect(LINK, HOST, port, "a test")
-        there, _ = listening.accept()
+    with connected() as (loop, client, there):
         content = b"x" * 3_100_000
         there.sendall(struct.pack(">i", len(content)))
         wakes = 0
@@ -128,36 +131,24 @@ def test_a_large_frame_that_comes_by_drops_wakes_seldom_and_the_next_small_one_a
         there.sendall(struct.pack(">i", 1) + b"y")
         while len(client.frames) < 2:
             loop.turn(None)
-        loop.close()
 
     assert [bytes(frame) for frame in client.frames] == [content, b"y"]
     assert wakes < 30, f"{wakes} times for {len(content) // 10_000} drops"
 
 
 def test_a_connection_that_ends_inside_of_a_large_frame_is_closed() -> None:
-    with socket.create_server((HOST, 0)) as listening:
-        port = listening.getsockname()[1]
-        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
-        loop.client = client = Hearing()  # type: ignore[assignment]
-        loop.connect(LINK, HOST, port, "a test")
-        there, _ = listening.accept()
+    with connected() as (loop, client, there):
         there.sendall(struct.pack(">i", 1_000_000) + b"x" * 100_000)
         there.close()
         while ("closed", LINK, "closed") not in client.told:
             loop.turn(None)
-        loop.close()
 
     assert client.frames == []
 
 
 def test_memory_of_large_frames_is_used_again_only_when_nobody_looks_at_it() -> None:
     """Whoever keeps a part of an answer must find in it what was there."""
-    with socket.create_server((HOST, 0)) as listening:
-        port = listening.getsockname()[1]
-        loop = Loop(ClientConfig(bootstrap=(Address(HOST, port),)))
-        loop.client = client = Hearing()  # type: ignore[assignment]
-        loop.connect(LINK, HOST, port, "a test")
-        there, _ = listening.accept()
+    with connected() as (loop, client, there):
 
         def hear(letter: bytes, size: int = 600_000) -> memoryview:
             sending = threading.Thread(target=there.sendall, args=(struct.pack(">i", size),))
@@ -174,8 +165,6 @@ def test_memory_of_large_frames_is_used_again_only_when_nobody_looks_at_it() -> 
         seen = id(hear(b"b").obj)
         again = hear(b"c")
         larger = hear(b"d", 2_000_000)
-        there.close()
-        loop.close()
 
     assert bytes(kept) == b"a" * 100
     assert id(again.obj) == seen, "the memory of a frame that nobody has any more"
