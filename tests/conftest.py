@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.seeds.fresh import first_fresh_seed
+from tidelog.demo.scratch import spark_scratch
 
 # Deadlines would time the machine, not the code. Properties draw the same examples in every run,
 # so that a red run is red again; `--hypothesis-seed=N` with `derandomize` off explores further.
@@ -32,10 +35,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("all" if config.getoption("--all") else "default")
-    if config.getoption("--all") and not hasattr(config, "workerinput"):
-        from tests.spark.class_archive import ClassArchive
+    if not hasattr(config, "workerinput"):
+        scratch = TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True)
+        config.add_cleanup(scratch.cleanup)
+        os.environ.update(spark_scratch(Path(scratch.name)), SPARK_WORKER_DIR=scratch.name)
+        if config.getoption("--all"):
+            from tests.spark.class_archive import ClassArchive
 
-        config.add_cleanup(ClassArchive().close)
+            config.add_cleanup(ClassArchive(Path(scratch.name)).close)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -66,7 +66,7 @@ class KafkaNode:
         command = java_command(
             "kafka.Kafka",
             [str(self.directory / "server.properties")],
-            options=self._java_options,
+            options=(*self._java_options, f"-Djava.io.tmpdir={self.directory}"),
             log_level="INFO",
         )
         with (self.directory / "broker.log").open("ab") as log:

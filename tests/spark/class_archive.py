@@ -23,9 +23,8 @@ OPTIONS = "SPARK_SUBMIT_OPTS"
 class ClassArchive:
     """Made beside the tests, by a process of its own, while they begin."""
 
-    def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="tidelog-classes-")
-        path = Path(self._directory.name, "spark.jsa")
+    def __init__(self, directory: Path) -> None:
+        path = directory / "spark.jsa"
         self._making = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.class_archive", str(path)],
             cwd=ROOT,
@@ -42,7 +41,6 @@ class ClassArchive:
             with suppress(ProcessLookupError):
                 os.killpg(self._making.pid, signal.SIGKILL)
         self._making.wait()
-        self._directory.cleanup()
 
 
 def make(path: Path) -> None:

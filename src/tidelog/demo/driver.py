@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.scratch import spark_scratch
 
 MASTER = "local[2]"
 
@@ -20,9 +21,10 @@ MASTER = "local[2]"
 class Driver:
     """One run of the pipeline; the next one goes on where it was."""
 
-    def __init__(self, file: Path, errors: Path) -> None:
+    def __init__(self, file: Path, errors: Path, scratch: Path) -> None:
         """It lives in a session of its own, so that it and its JVM can be killed together, and
-        ends when its standard input does: also if we are killed."""
+        ends when its standard input does: also if we are killed. What a killed Spark leaves
+        behind is in `scratch`."""
         command = [sys.executable, "-m", "tidelog.cli.main", "pipeline", "run", str(file)]
         command += ["--master", MASTER, "--json", "--stop-with-stdin"]
         self._errors = errors
@@ -32,6 +34,7 @@ class Driver:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=spark_scratch(scratch),
                 start_new_session=True,
             )
         self.is_started = False

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from tidelog.client.consumer.errors import ConsumerError
@@ -85,6 +86,11 @@ class _Mission:
         self._progress = {sink: Progress(checkpoint, sink) for sink in SINKS}
         self._stream = stack.enter_context(
             OrderStream(stage.servers, stage.targets.orders, self._journal, rate=wish.rate)
+        )
+        self._scratch = Path(
+            stack.enter_context(
+                TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True)
+            )
         )
         self._driver: Driver | None = None
 
@@ -160,7 +166,7 @@ class _Mission:
 
     def _start_driver(self) -> Driver:
         log = self._wish.directory / "pipeline.log"
-        return self._stack.enter_context(closing(Driver(self._file, log)))
+        return self._stack.enter_context(closing(Driver(self._file, log, self._scratch)))
 
     def _wait(self, reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
         """DemoFailed at once if the driver dies by itself."""
