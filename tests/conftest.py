@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,12 @@ settings.register_profile("all", settings.get_profile("default"), max_examples=2
 
 # Every Spark that a test starts lives for seconds: code that is compiled once and quickly is best.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+# Who is started in the background may have to ignore interrupts, and so would all that tests start;
+# some of these are interrupted to see what they do.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
