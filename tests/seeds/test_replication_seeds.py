@@ -15,8 +15,8 @@ from tidelog.worlds.simulator.verdict import Verdict
 PROFILE = "replication"
 FIRST = first_fresh_seed()
 SHARE = 10
-CHUNKS = 20
-LONG_CHUNKS = 20
+CHUNKS = 14
+LONG_CHUNKS = 26
 """More of them in long runs; thousands are `./dev sim --profile replication`."""
 QUICK = 30
 """Mutants that are caught within so many seeds are tried in every run, the others in long ones."""
