@@ -99,4 +99,7 @@ def test_a_topic_that_is_not_there_ends_the_run_in_one_line(
         file, bootstrap=tidelog3.bootstrap_servers, available_now=True, spark=spark
     )
     assert outcome.ending is Ending.FAILED
-    assert outcome.reason == "sources.orders: there is no topic never-made"
+    assert outcome.reason == (
+        f"sources.orders: there is no topic never-made at {tidelog3.bootstrap_servers};"
+        " `tidelog topic create never-made` makes one"
+    )

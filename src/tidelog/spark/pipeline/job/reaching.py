@@ -68,4 +68,6 @@ def _find_topics(source: Source, servers: str) -> None:
         if name in seen and seen[name].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     if missing:
-        raise Unreachable(f"sources.{source.name}: there is no topic {', '.join(missing)}")
+        told = f"there is no topic {', '.join(missing)}"
+        hint = f"`tidelog topic create {missing[0]}` makes one"
+        raise Unreachable(f"sources.{source.name}: {told} at {servers}; {hint}")
