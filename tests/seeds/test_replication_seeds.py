@@ -25,6 +25,7 @@ ONCE_FAILED: dict[int, str] = {
     1001127: "a last known leader was in sync before it had synced what it came back with",
     1001480: "a leader came back with an older log, and was compared with nothing but itself",
     2000486: "a power loss kept a log's second segment and lost its first",
+    192132: "the judge condemned an unclean election that an administrator had asked for",
     2000545: "a leader that did not know of a higher minimum committed alone",
     2000601: "a quorum leader committed and heard of a later epoch in one step",
     2001074: "a follower kept records that nobody else had, behind its leader's start",

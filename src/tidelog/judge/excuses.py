@@ -4,7 +4,8 @@ Nothing is forgiven by default. A committed record (answered ok with acks=all, o
 may go only by
 
 - an unclean election: a leader was taken from outside the in-sync and the eligible replicas, where
-  the topic allows it; its predecessor, alone in sync, may go on committing until it hears of it;
+  the topic allows it or an administrator asks for it; its predecessor, alone in sync, may go on
+  committing until it hears of it;
 - the return of the last known leader when nobody eligible is left, *and* only if that very replica
   lost its own tail: a power loss with a page cache, a wiped disk.
 

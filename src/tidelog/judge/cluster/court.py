@@ -7,6 +7,7 @@ clients' history, since they are what lets records go.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -70,6 +71,7 @@ WHOLE_INVARIANTS: tuple[Callable[[Picture, str], Iterator[Complaint]], ...] = (
 """The same and what costs more, now and then for all partitions."""
 
 
+# Size: one class with an input for every kind of fact; splitting it would split its state.
 class Court:
     """Inputs: on_*. Outputs: anomalies and excuses."""
 
@@ -92,6 +94,18 @@ class Court:
         self._predecessors = Predecessors(self.picture)
         self._unproven = Unproven(self.picture)
         self._deleted: set[str] = set()
+        self._unclean_requests: Counter[str] = Counter()
+        """Unclean elections that an administrator asked for and that may still be held."""
+
+    # What an administrator does.
+
+    def on_unclean_election_requested(self, partition: str) -> None:
+        """ElectLeaders was sent: it elects an unclean leader whatever the topic's setting says."""
+        self._unclean_requests[partition] += 1
+
+    def on_unclean_election_answered(self, partition: str) -> None:
+        """The request is settled. One without an answer stays open: it may still be carried out."""
+        self._unclean_requests[partition] -= 1
 
     # What nodes do.
 
@@ -314,7 +328,8 @@ class Court:
     def _judge_elections(self) -> None:
         changes, self._changes = self._changes, []
         for before, after in changes:
-            self._complain(not_allowed(before, after, self._candidates, self.picture.brokers))
+            if self._unclean_requests[after.partition] == 0:
+                self._complain(not_allowed(before, after, self._candidates, self.picture.brokers))
 
     def _on_election(self, facts: PartitionFacts, election: Election) -> None:
         assert facts.leader is not None

@@ -97,6 +97,8 @@ def not_allowed(
 ) -> Iterator[Complaint]:
     """An unclean leader needs a topic that allows it; the last known one that nobody is left.
 
+    Elections that an administrator asked for are not judged here: as in Kafka, ElectLeaders with
+    type UNCLEAN does not ask for the topic's setting.
     Nobody is left when everyone who was in sync or eligible has come back without the proof of a
     clean stop; the last of them to do so may be in the same batch of records.
     """

@@ -20,6 +20,7 @@ from tidelog.judge.cluster import (
 )
 from tidelog.judge.cluster.facts import METADATA, Batch, BrokerFacts, ProducerFacts
 
+# Size: a table of violations and a table of innocent histories that belong side by side.
 SOME = frozenset
 
 
@@ -39,6 +40,13 @@ def two_names(facts: Facts) -> None:
 def unclean_leader(facts: Facts) -> None:
     facts.metadata(isr=SOME({1, 2}))
     facts.elect(3, 1, isr=SOME({3}))
+
+
+def unclean_leader_after_a_request_was_answered(facts: Facts) -> None:
+    """The request found a leader and elected nobody; nobody asked for the one after it."""
+    facts.court.on_unclean_election_requested(P)
+    facts.court.on_unclean_election_answered(P)
+    unclean_leader(facts)
 
 
 def fenced_leader_lacks_records(facts: Facts) -> None:
@@ -218,6 +226,7 @@ PLANTED: list[tuple[str, Callable[[Facts], None]]] = [
     (leadership.ONE_LEADER, leadership_resumed),
     (leadership.ONE_LEADER, two_names),
     (leadership.ALLOWED, unclean_leader),
+    (leadership.ALLOWED, unclean_leader_after_a_request_was_answered),
     (completeness.LEADER, fenced_leader_lacks_records),
     (completeness.LEADER, leader_holds_other_records),
     (completeness.CANDIDATE, candidate_lacks_records),
@@ -311,6 +320,17 @@ def an_allowed_unclean_election(facts: Facts) -> None:
     facts.elect(3, 1, isr=SOME({3}))
 
 
+def an_unclean_election_that_an_administrator_requested(facts: Facts) -> None:
+    """Seed 192132 of `replication`: ElectLeaders does not ask for the topic's setting."""
+    facts.court.on_unclean_election_requested(P)
+    facts.replicated(2)
+    facts.append(3, cut_to=1)
+    facts.metadata(isr=SOME({1, 2}))
+    facts.court.on_down(1, floors=None)
+    facts.court.on_down(2, floors=None)
+    facts.elect(3, 1, isr=SOME({3}))
+
+
 def an_unclean_leader_with_an_unsynced_tail(facts: Facts) -> None:
     facts.replicated(2)
     facts.metadata(isr=SOME({1, 2}), allows_unclean=True)
@@ -356,6 +376,7 @@ INNOCENT = [
     a_clean_failover,
     a_rejoining_leader_cuts_its_tail,
     an_allowed_unclean_election,
+    an_unclean_election_that_an_administrator_requested,
     an_unclean_leader_with_an_unsynced_tail,
     a_power_loss_of_the_minimum,
     a_loss_of_what_a_lower_minimum_committed,

@@ -11,6 +11,7 @@ from tidelog.core.wire.messages.api_03_metadata import MetadataResponse
 from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
 from tidelog.core.wire.messages.api_37_create_partitions import CreatePartitionsResponse
+from tidelog.core.wire.messages.api_43_elect_leaders import ElectLeadersResponse
 from tidelog.judge.history import HeadDeleted, Outcome, TopicAsked, TopicsListed
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import Outcome as Answer
@@ -162,8 +163,19 @@ class Administrator(Asker):
     def _elect(self, step: Step) -> None:
         name = step.who[0]
         indexes = list(range(self._partitions.get(name, 0)))
-        request = requests.elect_leaders(name, indexes, unclean=step.verb == "elect uncleanly")
-        self.ask(request, 2, lambda answer: self._did(step, _told(answer)))
+        is_unclean = step.verb == "elect uncleanly"
+        request = requests.elect_leaders(name, indexes, unclean=is_unclean)
+        partitions = [f"{name}-{index}" for index in indexes] if is_unclean else []
+        for partition in partitions:
+            self.scene.court.on_unclean_election_requested(partition)
+
+        def on_answer(answer: Answer) -> None:
+            if isinstance(answer, ElectLeadersResponse) and not _is_uncertain(answer):
+                for partition in partitions:
+                    self.scene.court.on_unclean_election_answered(partition)
+            self._did(step, _told(answer))
+
+        self.ask(request, 2, on_answer)
 
     def _delete_records(self, step: Step) -> None:
         """Half of what is committed goes from the head of a partition, or all of it."""
@@ -215,6 +227,12 @@ def _outcome(code: int) -> Outcome:
     if code == ErrorCode.NONE:
         return Outcome.OK
     return Outcome.UNKNOWN if code in UNCERTAIN else Outcome.REFUSED
+
+
+def _is_uncertain(answer: ElectLeadersResponse) -> bool:
+    topics = answer.replica_election_results
+    codes = [each.error_code for topic in topics for each in topic.partition_result]
+    return not UNCERTAIN.isdisjoint([answer.error_code, *codes])
 
 
 def _told(answer: Answer) -> str:
