@@ -3,6 +3,10 @@
 Before it has read its own registration, its metadata is that of another time, or empty. Whoever
 asked it then would hear that a topic does not exist, or who led it long ago. Kafka opens its
 doors only afterwards; here one door serves other nodes as well, so the questions wait behind it.
+
+Which APIs wait is said in their own files (`WAITS_FOR_METADATA`): those that ask about the cluster.
+Produce and Fetch do not: they may be large, and "not here" makes every client look the leader up
+again.
 """
 
 from __future__ import annotations
@@ -10,21 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidelog.core.node.request import Request
-
-HELD_BACK = frozenset(
-    {
-        2,  # ListOffsets
-        3,  # Metadata
-        10,  # FindCoordinator
-        23,  # OffsetForLeaderEpoch
-        32,  # DescribeConfigs
-        60,  # DescribeCluster
-        61,  # DescribeProducers
-        75,  # DescribeTopicPartitions
-    }
-)
-"""Questions about the cluster. What is written or fetched may be large, and "not here" makes
-every client look the leader up again."""
 
 Handle = Callable[[Request, int], None]
 

@@ -28,7 +28,7 @@ from tidelog.core.node.fetch_sessions import FetchSessions
 from tidelog.core.node.fetching import ParkedFetch
 from tidelog.core.node.follower_links import FollowerLinks
 from tidelog.core.node.forwarding import Forwarding
-from tidelog.core.node.held_back import HELD_BACK, HeldBack
+from tidelog.core.node.held_back import HeldBack
 from tidelog.core.node.housekeeping import Housekeeping
 from tidelog.core.node.isr_changes import IsrChanges
 from tidelog.core.node.metadata_log import MetadataLog
@@ -50,7 +50,6 @@ from tidelog.core.wire.headers import read_request_header
 from tidelog.core.wire.links import Links
 from tidelog.core.wire.malformed import MalformedMessage
 
-API_VERSIONS = 18
 FAREWELL_MS = 20
 """So long a controller that resigned stays, for its words to arrive."""
 
@@ -194,13 +193,13 @@ class Node:
             header = read_request_header(frame)
             api_key, version, correlation_id, client_id, body_position = header
             api = HANDLERS.get(api_key)
-            if api is None or (version not in api.versions and api_key != API_VERSIONS):
+            if api is None or (version not in api.versions and not api.answers_any_version):
                 peer.fail(f"api key {api_key} version {version} is not served")
                 return
             body = frame[body_position:]
             request = Request(peer, api_key, version, correlation_id, client_id, body)
             peer.add(request)
-            if api_key in HELD_BACK and self._is_broker and not self.broker_life.is_caught_up:
+            if api.waits_for_metadata and self._is_broker and not self.broker_life.is_caught_up:
                 self.held_back.add(request)
             elif api.forward is not None:
                 api.forward(self, request, frame, now_ms)

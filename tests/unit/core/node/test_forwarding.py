@@ -13,7 +13,7 @@ from tests.unit.core.node.lone_links import LoneLinks
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node import api as apis
-from tidelog.core.node.api import Api, api_58_envelope
+from tidelog.core.node.api import api_58_envelope
 from tidelog.core.node.controller_channel import RETRY_MS, ControllerChannel
 from tidelog.core.node.forwarding import GIVE_UP_MS, IMAGE_WAIT_MS_MAX, Forwarding
 from tidelog.core.node.passed_on import OwnRequest
@@ -93,7 +93,7 @@ def deciding(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         request.decode(CreateTopicsRequest)
         asked.append(request)
 
-    fake = Api(range(2, 8), range(2, 8), handle, is_internal=False, is_forwarded=True, forward=None)
+    fake = apis.HANDLERS[CREATE_TOPICS]._replace(handle=handle)
     monkeypatch.setitem(apis.HANDLERS, CREATE_TOPICS, fake)
     return asked
 

@@ -1,112 +1,70 @@
-"""One file per API, found by its number; this page is the list of what a broker serves.
+"""The APIs that a node serves: one file per API, found by its name `api_NN_name.py`.
 
-Each module has `API_KEY`, `VERSIONS` (served) and `handle(node, request, now_ms)`; one that must
-advertise more than it serves has `ADVERTISED` too. `INTERNAL = True`: nodes speak it among
-themselves, clients are not told. `FORWARDED = True`: only the active controller decides it, and
-every other node passes it on (forwarding.py).
+Nothing is listed here. A file says all there is to know about its API:
+
+- `API_KEY`, and `VERSIONS`, the versions that are served;
+- `handle(node, request, now_ms)`, which answers, now or later;
+- `ADVERTISED`, where ApiVersions must name more versions than are served;
+- `BETWEEN_NODES = True`: nodes use it among themselves, and ApiVersions does not name it;
+- `WAITS_FOR_METADATA = True`: about the cluster, so a broker that has just started answers only
+  when it knows the cluster;
+- `ANSWERS_ANY_VERSION = True`: `handle` is called for versions that are not served as well;
+- `FORWARDED = True`: the active controller decides, and every other node forwards the request;
+- `forward(node, request, frame, now_ms)`, where a forwarding node has more to do than that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidelog.core.node.api import (
-    api_00_produce,
-    api_01_fetch,
-    api_02_list_offsets,
-    api_03_metadata,
-    api_10_find_coordinator,
-    api_18_api_versions,
-    api_19_create_topics,
-    api_20_delete_topics,
-    api_21_delete_records,
-    api_22_init_producer_id,
-    api_23_offset_for_leader_epoch,
-    api_32_describe_configs,
-    api_37_create_partitions,
-    api_43_elect_leaders,
-    api_44_incremental_alter_configs,
-    api_46_list_partition_reassignments,
-    api_52_vote,
-    api_53_begin_quorum_epoch,
-    api_54_end_quorum_epoch,
-    api_55_describe_quorum,
-    api_56_alter_partition,
-    api_57_update_features,
-    api_58_envelope,
-    api_59_fetch_snapshot,
-    api_60_describe_cluster,
-    api_61_describe_producers,
-    api_62_broker_registration,
-    api_63_broker_heartbeat,
-    api_64_unregister_broker,
-    api_67_allocate_producer_ids,
-    api_73_assign_replicas_to_dirs,
-    api_75_describe_topic_partitions,
-)
+from tidelog.core.wire.messages import modules_by_api_key
 
 if TYPE_CHECKING:
     from tidelog.core.node.node import Node
     from tidelog.core.node.request import Request
 
+FLAGS = frozenset({"BETWEEN_NODES", "WAITS_FOR_METADATA", "ANSWERS_ANY_VERSION", "FORWARDED"})
+
 
 class Api(NamedTuple):
-    """One served API: the versions it takes, those it advertises, and who answers."""
+    """One served API, as its file describes it."""
 
     versions: range
     advertised: range
+    """Versions that ApiVersions names; empty for an API between nodes."""
     handle: Callable[[Node, Request, int], None]
-    is_internal: bool
+    waits_for_metadata: bool
+    answers_any_version: bool
     is_forwarded: bool
     forward: Callable[[Node, Request, memoryview, int], None] | None
-    """On the node that was asked: what comes before the passing on, if anything does."""
 
 
-_MODULES = (
-    api_00_produce,
-    api_01_fetch,
-    api_02_list_offsets,
-    api_03_metadata,
-    api_10_find_coordinator,
-    api_18_api_versions,
-    api_19_create_topics,
-    api_20_delete_topics,
-    api_21_delete_records,
-    api_22_init_producer_id,
-    api_23_offset_for_leader_epoch,
-    api_32_describe_configs,
-    api_37_create_partitions,
-    api_43_elect_leaders,
-    api_44_incremental_alter_configs,
-    api_46_list_partition_reassignments,
-    api_52_vote,
-    api_53_begin_quorum_epoch,
-    api_54_end_quorum_epoch,
-    api_55_describe_quorum,
-    api_56_alter_partition,
-    api_57_update_features,
-    api_58_envelope,
-    api_59_fetch_snapshot,
-    api_60_describe_cluster,
-    api_61_describe_producers,
-    api_62_broker_registration,
-    api_63_broker_heartbeat,
-    api_64_unregister_broker,
-    api_67_allocate_producer_ids,
-    api_73_assign_replicas_to_dirs,
-    api_75_describe_topic_partitions,
-)
+def read_api(module: ModuleType, *, api_key: int) -> Api:
+    """What a module says about its API; a misspelt flag is found here, not by a client."""
+    content = vars(module)
+    flags = {name for name, value in content.items() if name.isupper() and value is True}
+    assert flags <= FLAGS, f"{module.__name__}: there is no flag {sorted(flags - FLAGS)}"
+    assert content["API_KEY"] == api_key, f"{module.__name__} has another API key"
+    is_forwarded = content.get("FORWARDED", False)
+    assert is_forwarded or "forward" not in content, f"{module.__name__} is not forwarded"
+    versions = content["VERSIONS"]
+    return Api(
+        versions=versions,
+        advertised=range(0)
+        if content.get("BETWEEN_NODES")
+        else content.get("ADVERTISED", versions),
+        handle=content["handle"],
+        waits_for_metadata=content.get("WAITS_FOR_METADATA", False),
+        answers_any_version=content.get("ANSWERS_ANY_VERSION", False),
+        is_forwarded=is_forwarded,
+        forward=content.get("forward"),
+    )
+
 
 HANDLERS: dict[int, Api] = {
-    module.API_KEY: Api(
-        versions=module.VERSIONS,
-        advertised=getattr(module, "ADVERTISED", module.VERSIONS),
-        handle=module.handle,
-        is_internal=getattr(module, "INTERNAL", False),
-        is_forwarded=getattr(module, "FORWARDED", False),
-        forward=getattr(module, "forward", None),
-    )
-    for module in _MODULES
+    api_key: read_api(import_module(f"{__name__}.{name}"), api_key=api_key)
+    for api_key, name in modules_by_api_key(__path__[0]).items()
 }
-assert len(HANDLERS) == len(_MODULES), "two files claim one API"

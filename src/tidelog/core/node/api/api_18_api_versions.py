@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 API_KEY = 18
 VERSIONS = range(5)
+ANSWERS_ANY_VERSION = True
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_VERSION_WITH_SOFTWARE = 3
@@ -76,7 +77,7 @@ def _served() -> list[ApiVersion]:
             max_version=HANDLERS[key].advertised[-1],
         )
         for key in sorted(HANDLERS)
-        if not HANDLERS[key].is_internal
+        if HANDLERS[key].advertised
     ]
 
 

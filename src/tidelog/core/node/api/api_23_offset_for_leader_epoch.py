@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 API_KEY = 23
 VERSIONS = range(2, 5)
+WAITS_FOR_METADATA = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

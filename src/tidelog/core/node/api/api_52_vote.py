@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 API_KEY = 52
 VERSIONS = range(3)
-INTERNAL = True
+BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 API_KEY = 58
 VERSIONS = range(1)
-INTERNAL = True
+BETWEEN_NODES = True
 _GONE = range(4, 8)
 """API keys that were between brokers once: they have no version that could be read."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 API_KEY = 61
 VERSIONS = range(1)
+WAITS_FOR_METADATA = True
 
 _NONE_YET = -1
 

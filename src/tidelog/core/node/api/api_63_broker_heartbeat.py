@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 API_KEY = 63
 VERSIONS = range(3)
-INTERNAL = True
+BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

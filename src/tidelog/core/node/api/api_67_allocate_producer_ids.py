@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 API_KEY = 67
 VERSIONS = range(1)
-INTERNAL = True
+BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

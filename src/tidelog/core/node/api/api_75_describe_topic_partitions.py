@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 API_KEY = 75
 VERSIONS = range(1)
+WAITS_FOR_METADATA = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

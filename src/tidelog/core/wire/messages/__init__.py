@@ -1,84 +1,63 @@
-"""The messages of the protocol: one module per API, named by its key.
+"""The messages of the protocol: one module per API, found by its file name `api_NN_name.py`.
 
-`MESSAGES[key]` gives the request and answer class of an API that Tidelog knows; a module is
-imported when its key is first asked for, so that starting a broker does not pay for all.
+`MESSAGES[key]` gives the request and the response class of an API. The file names alone say which
+keys there are; a module is imported when its key is first used, so that starting a broker does
+not pay for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
 from tidelog.core.wire.schema import Message
 
-_NAMES: Final = {
-    0: "Produce",
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    28: "TxnOffsetCommit",
-    32: "DescribeConfigs",
-    37: "CreatePartitions",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    46: "ListPartitionReassignments",
-    52: "Vote",
-    53: "BeginQuorumEpoch",
-    54: "EndQuorumEpoch",
-    55: "DescribeQuorum",
-    56: "AlterPartition",
-    57: "UpdateFeatures",
-    58: "Envelope",
-    59: "FetchSnapshot",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    62: "BrokerRegistration",
-    63: "BrokerHeartbeat",
-    64: "UnregisterBroker",
-    65: "DescribeTransactions",
-    67: "AllocateProducerIds",
-    73: "AssignReplicasToDirs",
-    75: "DescribeTopicPartitions",
-}
+_PREFIX = "api_"
 
 Pair = tuple[type[Message], type[Message]]
 
 
 class _Messages(Mapping[int, Pair]):
-    """API key to (request, answer), filled as it is asked."""
+    """API key to (request, response), in the order of the keys; loaded on first use."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, Pair] = {}
+    def __init__(self, modules: Mapping[int, str]) -> None:
+        self._modules = modules
+        self._loaded: dict[int, Pair] = {}
 
     def __getitem__(self, api_key: int) -> Pair:
-        pair = self._known.get(api_key)
+        pair = self._loaded.get(api_key)
         if pair is None:
-            pair = self._known[api_key] = _load(api_key, _NAMES[api_key])
+            pair = self._loaded[api_key] = _load(api_key, self._modules[api_key])
         return pair
 
     def __iter__(self) -> Iterator[int]:
-        return iter(_NAMES)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(_NAMES)
+        return len(self._modules)
 
 
-MESSAGES: Final[Mapping[int, Pair]] = _Messages()
+def modules_by_api_key(folder: str) -> dict[int, str]:
+    """The modules `api_NN_name` of a folder by their numbers, in order; each number once.
+
+    The handlers of core/node/api are found in the same way.
+    """
+    names = [module.name for module in iter_modules([folder]) if module.name.startswith(_PREFIX)]
+    found = {int(name.split("_")[1]): name for name in sorted(names)}
+    assert len(found) == len(names), f"two modules for one API key in {folder}"
+    return found
 
 
-def _load(api_key: int, name: str) -> Pair:
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-    module = import_module(f"{__name__}.api_{api_key:02}{snake}")
-    return getattr(module, f"{name}Request"), getattr(module, f"{name}Response")
+def _load(api_key: int, module_name: str) -> Pair:
+    """`api_02_list_offsets` has `ListOffsetsRequest` and `ListOffsetsResponse`."""
+    module = import_module(f"{__name__}.{module_name}")
+    api_name = "".join(word.capitalize() for word in module_name.split("_")[2:])
+    request: type[Message] = getattr(module, f"{api_name}Request")
+    response: type[Message] = getattr(module, f"{api_name}Response")
+    assert request.api_key == response.api_key == api_key, f"{module_name} has another API key"
+    return request, response
+
+
+MESSAGES: Final[Mapping[int, Pair]] = _Messages(modules_by_api_key(__path__[0]))
