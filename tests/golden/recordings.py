@@ -16,8 +16,6 @@ from tests.golden.talk import Talk
 
 DIRECTORY = Path(__file__).with_name("recordings")
 
-LINE_COLUMNS = 120
-
 Steps = list[dict[str, Any]]
 
 
@@ -53,18 +51,16 @@ def save(recorded: Mapping[str, Steps], cases: Iterable[Case], directory: Path =
         if old.stem not in by_file:
             old.unlink()
     for file, entries in by_file.items():
-        text = _readable({"api": file.removeprefix(CLUSTER), "cases": entries})
-        (directory / f"{file}.json").write_text(text + "\n")
+        text = _text(file.removeprefix(CLUSTER), entries)
+        (directory / f"{file}.json").write_text(text)
 
 
-def _readable(value: Any, indent: str = "") -> str:
-    """JSON with sorted keys where whatever fits on a line is on one line."""
-    short = json.dumps(value, sort_keys=True)
-    if len(indent) + len(short) <= LINE_COLUMNS or not isinstance(value, dict | list) or not value:
-        return short
-    inner = indent + " "
-    if isinstance(value, list):
-        lines = [f"{inner}{_readable(item, inner)}" for item in value]
-        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
-    lines = [f"{inner}{json.dumps(key)}: {_readable(value[key], inner)}" for key in sorted(value)]
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+def _text(api: str, entries: Mapping[str, Any]) -> str:
+    """JSON with sorted keys, one line per step: a changed answer is one changed line of a diff."""
+    cases = []
+    for name in sorted(entries):
+        entry = entries[name]
+        steps = ",\n".join(f"  {json.dumps(step, sort_keys=True)}" for step in entry["steps"])
+        head = f'"description": {json.dumps(entry["description"])}, "steps": ['
+        cases.append(f" {json.dumps(name)}: {{{head}\n{steps}\n ]}}")
+    return f'{{"api": {json.dumps(api)}, "cases": {{\n' + ",\n".join(cases) + "\n}}\n"
