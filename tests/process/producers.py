@@ -19,8 +19,8 @@ import kafka.errors
 
 from tests.process.java_producer import JavaMachine
 from tests.process.waiting import PATIENCE_MS, PATIENCE_S, wait_until
-from tidelog.client.producer.outcome import Ok as TidelogOk
-from tidelog.client.shells import blocking
+from tidelog.client.producer.outcome import SendOk as TidelogOk
+from tidelog.client.shells import blocking_clients
 
 QUICK_MS = 20
 ENDLESS = 2_147_483_647
@@ -178,7 +178,7 @@ class Tidelog:
 
     def __init__(self, bootstrap: str, wishes: Wishes | None) -> None:
         named = _java_names(wishes) if wishes else {}
-        self.producer = blocking.Producer({"bootstrap.servers": bootstrap, **named})
+        self.producer = blocking_clients.Producer({"bootstrap.servers": bootstrap, **named})
 
     def send(self, topic: str, value: str, *, partition: int = 0, size: int = 0) -> Call:
         call = Call(value)

@@ -27,8 +27,8 @@ from tidelog.client.admin.topics import (
     describe_topic,
     list_topics,
 )
-from tidelog.client.producer.outcome import BUFFER_EXHAUSTED, Ok, Outcome, Unknown
-from tidelog.client.shells.blocking import (
+from tidelog.client.producer.outcome import BUFFER_EXHAUSTED, SendOk, SendOutcome, SendUnknown
+from tidelog.client.shells.blocking_clients import (
     Admin,
     Consumer,
     Producer,
@@ -173,7 +173,7 @@ def test_a_full_buffer_blocks_the_caller_and_drains_when_the_broker_wakes_up(
 def test_a_killed_broker_that_comes_back_costs_no_record(start_broker: StartBroker) -> None:
     """Idempotent, acks=all: whatever was on the wire is written once."""
     broker = start_broker()
-    told: list[Outcome] = []
+    told: list[SendOutcome] = []
     half_sent = threading.Event()
     with Admin({"bootstrap.servers": broker.address}) as admin:
         admin.ask(create_topic("orders", partitions=1, replication_factor=1))
@@ -185,7 +185,7 @@ def test_a_killed_broker_that_comes_back_costs_no_record(start_broker: StartBrok
                 broker.start()
                 half_sent.set()
 
-    assert half_sent.is_set() and not [each for each in told if isinstance(each, Unknown)]
-    assert all(isinstance(each, Ok) for each in told) and len(told) == 2_000
+    assert half_sent.is_set() and not [each for each in told if isinstance(each, SendUnknown)]
+    assert all(isinstance(each, SendOk) for each in told) and len(told) == 2_000
     expected = [str(number) for number in range(2_000)]
     assert read_all(broker.address, TopicPartition("orders", 0), 2_000) == expected

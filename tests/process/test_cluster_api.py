@@ -16,7 +16,7 @@ import pytest
 import tidelog
 from tests.process.waiting import wait_until
 from tidelog.client.admin.topics import create_topic
-from tidelog.client.shells.blocking import Admin, Consumer, Producer
+from tidelog.client.shells.blocking_clients import Admin, Consumer, Producer
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitedInVain
 from tidelog.cluster.processes import Process
 from tidelog.core.model.errors import ErrorCode

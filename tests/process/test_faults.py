@@ -16,7 +16,7 @@ import tidelog
 from tests.process.command_line import COMMAND, Said, tidelog_verb
 from tests.process.waiting import wait_until
 from tidelog.client.admin.topics import create_topic, list_topics
-from tidelog.client.shells.blocking import Admin, Producer
+from tidelog.client.shells.blocking_clients import Admin, Producer
 from tidelog.cluster.errors import ClusterError, ClusterUsageError
 from tidelog.core.model.errors import ErrorCode
 
@@ -169,7 +169,7 @@ def test_cut_a_follower_from_its_leader_one_way(cluster: tidelog.Cluster) -> Non
     leader, follower = cluster.leader("orders"), cluster.followers("orders")[0]
     said = done(cluster, "cut", str(follower), "leader:orders-0", "--one-way")
     assert f": cut {follower} -> {leader}\n" in said
-    assert type(write(cluster, acks="1")).__name__ == "Ok"
+    assert type(write(cluster, acks="1")).__name__ == "SendOk"
     cluster.wait_isr("orders", 0, EVERYBODY - {follower}, timeout_s=WITHIN_S)
     done(cluster, "heal")
     cluster.wait_isr("orders", 0, EVERYBODY, timeout_s=WITHIN_S)
@@ -230,7 +230,7 @@ def test_hold_a_replica_back(cluster: tidelog.Cluster) -> None:
 def test_an_error_is_injected_as_often_as_asked(cluster: tidelog.Cluster) -> None:
     name = "TOPIC_AUTHORIZATION_FAILED"
     done(cluster, "error", "leader:orders-0", "Produce", name, "--nth", "2")
-    assert [type(write(cluster)).__name__ for _ in range(3)] == ["Ok", "Refused", "Ok"]
+    assert [type(write(cluster)).__name__ for _ in range(3)] == ["SendOk", "SendRefused", "SendOk"]
     done(cluster, "heal")
 
 
@@ -240,7 +240,7 @@ def test_an_error_that_lasts_ends_when_it_is_healed(cluster: tidelog.Cluster) ->
     told = write(cluster)
     assert getattr(told, "error", None) == name
     done(cluster, "heal")
-    assert type(write(cluster)).__name__ == "Ok"
+    assert type(write(cluster)).__name__ == "SendOk"
 
 
 def test_a_broker_that_is_down_or_paused_has_the_faults_when_it_is_back(

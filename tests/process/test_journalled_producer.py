@@ -11,7 +11,7 @@ from typing import Any
 from tests.process.fixtures import NewTopic
 from tests.process.ports import HOST, free_port
 from tests.process.waiting import PATIENCE_S
-from tidelog.client.shells.blocking import Consumer
+from tidelog.client.shells.blocking_clients import Consumer
 from tidelog.client.shells.journalled_producer import JournalledProducer
 from tidelog.core.model.ids import TopicPartition
 

@@ -9,7 +9,7 @@ from tests.process.cluster import UNHURRIED
 from tidelog.client.admin.offsets import delete_records
 from tidelog.client.admin.topics import create_topic
 from tidelog.client.ranges.errors import Loss, RangeLost
-from tidelog.client.shells.blocking import Admin, Producer
+from tidelog.client.shells.blocking_clients import Admin, Producer
 from tidelog.client.shells.range_reader import RangeClient
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.record_batch import batches

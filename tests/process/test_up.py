@@ -16,7 +16,7 @@ import pytest
 from tests.process.command_line import COMMAND, Said, tidelog_process, tidelog_verb
 from tests.process.ports import free_port
 from tests.process.waiting import wait_until
-from tidelog.client.shells.blocking import Producer
+from tidelog.client.shells.blocking_clients import Producer
 from tidelog.cluster.cluster import Cluster
 from tidelog.cluster.processes import Process, read_pid_file
 

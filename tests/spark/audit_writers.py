@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidelog.client.shells.blocking import Sent
+from tidelog.client.shells.blocking_clients import SentRecord
 from tidelog.client.shells.journalled_producer import JournalledProducer
 
 WITHIN_S = 120.0
@@ -23,7 +23,7 @@ class Writer(JournalledProducer):
         }
         super().__init__(settings, topic=topic, journal=journal, run=f"acks-{acks}")
 
-    def send_text(self, text: str, *, partition: int = 0) -> Sent:
+    def send_text(self, text: str, *, partition: int = 0) -> SentRecord:
         return self.send(text.encode(), key=b"k", partition=partition)
 
     def send_all(self, name: str, count: int, *, partition: int = 0) -> None:

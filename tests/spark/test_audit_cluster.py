@@ -20,7 +20,7 @@ from tests.spark.audit_writers import WITHIN_S, Writer
 from tests.spark.topics import make_topic
 from tidelog.cli.app import app
 from tidelog.client.admin.offsets import log_end_offset
-from tidelog.client.shells.blocking import Admin
+from tidelog.client.shells.blocking_clients import Admin
 from tidelog.core.model.ids import TopicPartition
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import tidelog
 from tests.spark.audit_writers import WITHIN_S, Writer
 from tests.spark.topics import NewTopic
-from tidelog.client.shells.blocking import Producer
+from tidelog.client.shells.blocking_clients import Producer
 from tidelog.spark.audit.audit import audit
 from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Report

@@ -15,8 +15,8 @@ from tests.kafka import KafkaCluster
 from tests.spark.audit_writers import Writer
 from tests.spark.topics import NewTopic
 from tests.spark.transactions import wait_until_ended
-from tidelog.client.producer.outcome import Ok, Ticket
-from tidelog.client.shells.acks_journal import AcksJournal, Told
+from tidelog.client.producer.outcome import SendOk, SendTicket
+from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.audit.audit import audit
 from tidelog.spark.audit.report import Report
@@ -45,7 +45,7 @@ class TransactionalWriter:
             is_idempotent=True,
             transactional_id=name,
         )
-        self._told = Told()
+        self._told = OutcomeCounts()
         self._sent = 0
         self.producer = confluent_kafka.Producer(
             {"bootstrap.servers": servers, "transactional.id": name, "linger.ms": 5}
@@ -87,7 +87,7 @@ class TransactionalWriter:
         self, number: int, value: bytes, message: confluent_kafka.Message, transaction: str
     ) -> None:
         assert message.error() is None, message.error()
-        ticket = Ticket(
+        ticket = SendTicket(
             self._topic,
             value,
             key=b"k",
@@ -97,8 +97,8 @@ class TransactionalWriter:
             then=None,
         )
         ticket.partition = TopicPartition(self._topic, message.partition())
-        ticket.tell(Ok(message.offset()), 0)
-        self._told.add(Ok(message.offset()))
+        ticket.tell(SendOk(message.offset()), 0)
+        self._told.add(SendOk(message.offset()))
         self._journal.told(number, ticket, sent_us=0, told_us=0, transaction=transaction)
 
 

@@ -25,7 +25,7 @@ from tests.spark.source_data import (
 from tests.spark.source_reading import OURS, THEIRS, read, read_by_both
 from tests.spark.topics import NewTopic, make_topic
 from tidelog.client.admin.offsets import delete_records
-from tidelog.client.shells.blocking import Admin
+from tidelog.client.shells.blocking_clients import Admin
 from tidelog.client.shells.range_reader import RangeClient
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.record_batch import batches

@@ -15,7 +15,7 @@ from tests.spark.source_reading import OURS, THEIRS, Streamed, read_by_both, str
 from tests.spark.topics import NewTopic, wait_until_known
 from tidelog.client.admin.offsets import delete_records
 from tidelog.client.admin.topics import create_partitions
-from tidelog.client.shells.blocking import Admin
+from tidelog.client.shells.blocking_clients import Admin
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.progress import lag
 

@@ -10,7 +10,7 @@ from typing import Any
 from tests.process.waiting import wait_until
 from tests.process.wire import WireClient
 from tidelog.client.admin.question import Question, TheBroker
-from tidelog.client.shells.blocking import Admin
+from tidelog.client.shells.blocking_clients import Admin
 from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsRequest
 
 ENDED = ("CompleteCommit", "CompleteAbort", "Empty")

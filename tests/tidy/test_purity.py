@@ -109,5 +109,5 @@ def test_given_ports_and_plain_arithmetic_are_pure(text: str) -> None:
 def test_shells_and_worlds_are_not_judged() -> None:
     assert is_pure(Source("src/tidelog/core/wire/varint.py", ""))
     assert is_pure(Source("src/tidelog/client/producer.py", ""))
-    assert not is_pure(Source("src/tidelog/client/shells/blocking.py", ""))
+    assert not is_pure(Source("src/tidelog/client/shells/blocking_clients.py", ""))
     assert not is_pure(Source("src/tidelog/worlds/runtime/server.py", ""))

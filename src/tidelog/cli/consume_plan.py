@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.cli.spelling import Start
 
 if TYPE_CHECKING:
-    from tidelog.client.consumer.fetched import Received
+    from tidelog.client.consumer.fetched_records import ConsumerRecord
     from tidelog.core.model.ids import TopicPartition
 
 FIELDS = ("topic", "partition", "offset", "epoch", "timestamp", "key", "headers")
@@ -41,7 +41,7 @@ class Reading:
         self._ends = dict(ends)
         self._left = records_max
 
-    def takes(self, records: Iterable[Received]) -> list[Received]:
+    def takes(self, records: Iterable[ConsumerRecord]) -> list[ConsumerRecord]:
         """Those that are to be shown."""
         taken = []
         for record in records:
@@ -80,12 +80,12 @@ def print_fields(text: str | None) -> tuple[str, ...]:
     return wanted
 
 
-def as_line(record: Received, fields: Iterable[str]) -> bytes:
+def as_line(record: ConsumerRecord, fields: Iterable[str]) -> bytes:
     """The fields and the value with tabs between them, as the bytes that they are."""
     return b"\t".join([*(_field(record, each) for each in fields), _bytes(record.value)]) + b"\n"
 
 
-def _field(record: Received, name: str) -> bytes:
+def _field(record: ConsumerRecord, name: str) -> bytes:
     if name == "key":
         return _bytes(record.key)
     if name == "headers":
@@ -104,7 +104,7 @@ def _bytes(data: bytes | None) -> bytes:
     return NULL if data is None else data
 
 
-def as_json_line(record: Received) -> bytes:
+def as_json_line(record: ConsumerRecord) -> bytes:
     from tidelog.client.shells.acks_journal import text_of
 
     document: dict[str, Any] = {

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from tidelog.cli.consume_plan import Reading, first_offset
 from tidelog.cli.ending import Stop, VerbFailed, complain
 from tidelog.cli.spelling import EARLIEST, LATEST, Start
-from tidelog.client.consumer.errors import LogTruncated, OutOfRange
-from tidelog.client.consumer.fetched import Received
-from tidelog.client.shells.blocking import Consumer
+from tidelog.client.consumer.errors import LogTruncationError, OutOfRange
+from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.shells.blocking_clients import Consumer
 from tidelog.core.model.ids import TopicPartition
 
 POLL_S = 0.2
@@ -41,7 +41,9 @@ class Wish:
         )
 
 
-def read_on(settings: Mapping[str, str], wish: Wish, show: Callable[[Received], bytes]) -> None:
+def read_on(
+    settings: Mapping[str, str], wish: Wish, show: Callable[[ConsumerRecord], bytes]
+) -> None:
     """Records to standard output until the wish is fulfilled, or somebody wants it to end."""
     with Stop() as stop, Consumer(settings) as consumer:
         reading = _begin(consumer, wish)
@@ -107,11 +109,11 @@ def _end(wish: Wish, end_offset: int) -> int | None:
     return min(wanted, default=None)
 
 
-def poll(consumer: Consumer, reading: Reading) -> tuple[list[Received], bool]:
+def poll(consumer: Consumer, reading: Reading) -> tuple[list[ConsumerRecord], bool]:
     """What came, and whether a position was moved: a reader must know of that, so it is told."""
     try:
         return reading.takes(consumer.poll(POLL_S)), False
-    except LogTruncated as cut:
+    except LogTruncationError as cut:
         complain("consume", f"{cut}; reading on from there")
         end_offset = consumer.end_offsets([cut.partition])[cut.partition]
         reading.shorten(cut.partition, end_offset)

@@ -61,7 +61,7 @@ def elect(
         asked = _asked(names, all_topics=all_topics)
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.cluster import PREFERRED, UNCLEAN, elect_leaders
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.shells.blocking_clients import Admin
         from tidelog.core.model.errors import ErrorCode
 
         question = elect_leaders(PREFERRED if kind == Kind.PREFERRED else UNCLEAN, asked)

@@ -69,7 +69,7 @@ def _code(error: Exception) -> int | None:
     """What a client may raise; None: our own mistake, which shall be seen as it is."""
     from tidelog.client.consumer.errors import ConsumerError
     from tidelog.client.settings import ConfigError
-    from tidelog.client.shells.blocking import RequestFailed, TimedOut
+    from tidelog.client.shells.blocking_clients import RequestFailed, TimedOut
 
     if isinstance(error, ConfigError):
         return MISUSED

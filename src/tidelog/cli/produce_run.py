@@ -12,9 +12,9 @@ from typing import Any, TextIO
 from tidelog.cli.ending import Stop
 from tidelog.cli.produce_input import BadLine, Given, Pace
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Ticket
-from tidelog.client.shells.acks_journal import AcksJournal, Told
-from tidelog.client.shells.blocking import Producer, TimedOut
+from tidelog.client.producer.outcome import SendTicket
+from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts
+from tidelog.client.shells.blocking_clients import Producer, TimedOut
 
 PROGRESS_EVERY_S = 1.0
 PATIENCE_BEYOND_DELIVERY_S = 5.0
@@ -64,7 +64,7 @@ class Run:
         self._elapsed_s = 0.0
         self.sent = 0
         self.sent_bytes = 0
-        self.told = Told()
+        self.told = OutcomeCounts()
         self.trouble: str | None = None
         """Why not everything that was given was sent."""
         self.is_incomplete = False
@@ -103,7 +103,7 @@ class Run:
             on_told=partial(self._hear, number, time.monotonic_ns() // 1_000),
         )
 
-    def _hear(self, number: int, sent_us: int, ticket: Ticket) -> None:
+    def _hear(self, number: int, sent_us: int, ticket: SendTicket) -> None:
         assert ticket.outcome is not None
         self.told.add(ticket.outcome)
         if self._journal is not None:

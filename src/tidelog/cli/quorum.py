@@ -22,7 +22,7 @@ from tidelog.cli.ending import VerbFailed, refusal, verb
 from tidelog.cli.topic_words import topic_id_text
 
 if TYPE_CHECKING:
-    from tidelog.client.admin.cluster import QuorumTold, Replica
+    from tidelog.client.admin.cluster import QuorumDescription, QuorumReplica
 
 app = typer.Typer(
     name="quorum",
@@ -58,7 +58,7 @@ def describe(
     with verb("quorum describe"):
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.cluster import describe_cluster, describe_quorum
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.shells.blocking_clients import Admin
         from tidelog.core.model.errors import ErrorCode
 
         with Admin(at.settings) as admin:
@@ -70,7 +70,7 @@ def describe(
         print(json.dumps(document) if as_json else quorum_text(document))
 
 
-def quorum_json(cluster_id: str, told: QuorumTold) -> dict[str, Any]:
+def quorum_json(cluster_id: str, told: QuorumDescription) -> dict[str, Any]:
     """Lags are counted from the leader's own log end and clock."""
     nodes = list(_nodes(told))
     voters = [each for each in nodes if each["status"] == "voter"]
@@ -87,7 +87,7 @@ def quorum_json(cluster_id: str, told: QuorumTold) -> dict[str, Any]:
     }
 
 
-def _nodes(told: QuorumTold) -> Iterator[dict[str, Any]]:
+def _nodes(told: QuorumDescription) -> Iterator[dict[str, Any]]:
     leader = next((each for each in told.voters if each.id == told.leader_id), None)
     for kind, replicas in (("voter", told.voters), ("observer", told.observers)):
         for each in sorted(replicas, key=lambda one: (one.id != told.leader_id, one.id)):
@@ -103,13 +103,13 @@ def _nodes(told: QuorumTold) -> Iterator[dict[str, Any]]:
             }
 
 
-def _lag(leader: Replica | None, replica: Replica) -> int | None:
+def _lag(leader: QuorumReplica | None, replica: QuorumReplica) -> int | None:
     if leader is None or leader.log_end_offset is None or replica.log_end_offset is None:
         return None
     return max(0, leader.log_end_offset - replica.log_end_offset)
 
 
-def _behind_ms(leader: Replica | None, replica: Replica) -> int | None:
+def _behind_ms(leader: QuorumReplica | None, replica: QuorumReplica) -> int | None:
     """The leader's own last time is its present."""
     if leader is None or leader.last_caught_up_ms is None or replica.last_caught_up_ms is None:
         return None

@@ -20,7 +20,7 @@ from tidelog.cli.client_options import (
 from tidelog.cli.ending import Misused, VerbFailed, refusal, verb
 
 if TYPE_CHECKING:
-    from tidelog.client.admin.question import Outcome
+    from tidelog.client.admin.question import AdminOutcome
 
 
 def alter(
@@ -63,7 +63,7 @@ def alter(
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.configs import ResourceKind, alter_configs
         from tidelog.client.admin.topics import create_partitions
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.shells.blocking_clients import Admin
 
         with Admin(at.settings) as admin:
             if changes or deleted:
@@ -88,7 +88,7 @@ def alter(
         print(f"altered topic {name}: {', '.join(words)}")
 
 
-def _check(told: Outcome, name: str) -> None:
+def _check(told: AdminOutcome, name: str) -> None:
     if not told.is_ok:
         from tidelog.core.model.errors import ErrorCode
 

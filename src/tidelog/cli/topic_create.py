@@ -71,7 +71,7 @@ def create(
         configs = pairs_of("--config", config)
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.topics import create_topic
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.shells.blocking_clients import Admin
         from tidelog.core.model.errors import ErrorCode
 
         question = create_topic(

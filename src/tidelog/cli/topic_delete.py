@@ -43,7 +43,7 @@ def delete(
     with verb("topic delete"):
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.topics import delete_topic
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.shells.blocking_clients import Admin
         from tidelog.core.model.errors import ErrorCode
 
         failures = 0

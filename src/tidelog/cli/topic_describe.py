@@ -21,7 +21,7 @@ from tidelog.cli.ending import FAILED, complain, refusal, verb
 from tidelog.cli.topic_words import survey_json, topic_text
 
 if TYPE_CHECKING:
-    from tidelog.client.shells.topic_survey import Survey
+    from tidelog.client.shells.topic_descriptions import DescribedTopics
 
 
 def describe(
@@ -66,11 +66,13 @@ def describe(
     # Size: the options of one command and the help that teaches them.
     with verb("topic describe"):
         at = access(bootstrap, command_config, timeout)
-        from tidelog.client.shells.blocking import Admin
-        from tidelog.client.shells.topic_survey import survey
+        from tidelog.client.shells.blocking_clients import Admin
+        from tidelog.client.shells.topic_descriptions import describe_topics
 
         with Admin(at.settings) as admin:
-            found = survey(admin, names or None, with_offsets=offsets, timeout_s=at.timeout_s)
+            found = describe_topics(
+                admin, names or None, with_offsets=offsets, timeout_s=at.timeout_s
+            )
         shown = filtered(found, under_replicated=under_replicated, unavailable=unavailable)
         if as_json:
             print(json.dumps(survey_json(shown, with_offsets=offsets)))
@@ -85,7 +87,9 @@ def describe(
             raise typer.Exit(FAILED)
 
 
-def filtered(found: Survey, *, under_replicated: bool, unavailable: bool) -> Survey:
+def filtered(
+    found: DescribedTopics, *, under_replicated: bool, unavailable: bool
+) -> DescribedTopics:
     """Only partitions in such trouble, if any was asked for; topics without are left out."""
     if not under_replicated and not unavailable:
         return found

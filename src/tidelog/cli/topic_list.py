@@ -45,11 +45,11 @@ def list_(
     """
     with verb("topic list"):
         at = access(bootstrap, command_config, timeout)
-        from tidelog.client.admin.surveys import picture
-        from tidelog.client.shells.blocking import Admin
+        from tidelog.client.admin.descriptions import describe_metadata
+        from tidelog.client.shells.blocking_clients import Admin
 
         with Admin(at.settings) as admin:
-            told = admin.ask(picture(), timeout_s=at.timeout_s).topics
+            told = admin.ask(describe_metadata(), timeout_s=at.timeout_s).topics
         shown = [told[name] for name in sorted(told) if internal or not told[name].is_internal]
         facts = [
             {

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def existing_topic(at: Access, name: str) -> TopicDescription:
     """VerbFailed if no broker knows it; nothing is created by asking."""
-    from tidelog.client.shells.blocking import Admin
-    from tidelog.client.shells.topic_survey import look_at
+    from tidelog.client.shells.blocking_clients import Admin
+    from tidelog.client.shells.topic_descriptions import describe_by_any_broker
     from tidelog.core.model.errors import ErrorCode
 
     with Admin({"bootstrap.servers": at.settings["bootstrap.servers"]}) as admin:
-        told = look_at(admin, [name], timeout_s=at.timeout_s).topics[name]
+        told = describe_by_any_broker(admin, [name], timeout_s=at.timeout_s).topics[name]
     if told.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         hint = f"topic {name} does not exist; make it with: tidelog topic create {name}"
         raise VerbFailed(refusal(told.error.name, None, hint))

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tidelog.cli.columns import cell, columns
 
 if TYPE_CHECKING:
-    from tidelog.client.shells.topic_survey import PartitionSurvey, Survey, TopicSurvey
+    from tidelog.client.shells.topic_descriptions import (
+        DescribedPartition,
+        DescribedTopic,
+        DescribedTopics,
+    )
 
 _PARTITION = ("partition", "leader", "leader epoch", "replicas", "isr", "elr", "last known elr")
 
@@ -21,14 +25,14 @@ def topic_id_text(topic_id: bytes | None) -> str | None:
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
-def survey_json(found: Survey, *, with_offsets: bool) -> dict[str, Any]:
+def survey_json(found: DescribedTopics, *, with_offsets: bool) -> dict[str, Any]:
     return {
         "topics": [topic_json(each, with_offsets=with_offsets) for each in found.topics.values()],
         "racks": {str(broker_id): rack for broker_id, rack in sorted(found.racks.items())},
     }
 
 
-def topic_json(topic: TopicSurvey, *, with_offsets: bool) -> dict[str, Any]:
+def topic_json(topic: DescribedTopic, *, with_offsets: bool) -> dict[str, Any]:
     return {
         "topic": topic.name,
         "topic_id": topic_id_text(topic.topic_id),
@@ -39,7 +43,7 @@ def topic_json(topic: TopicSurvey, *, with_offsets: bool) -> dict[str, Any]:
     }
 
 
-def _partition_json(partition: PartitionSurvey, with_offsets: bool) -> dict[str, Any]:
+def _partition_json(partition: DescribedPartition, with_offsets: bool) -> dict[str, Any]:
     told = partition.told
     document: dict[str, Any] = {
         "partition": told.partition,
@@ -61,11 +65,13 @@ def _partition_json(partition: PartitionSurvey, with_offsets: bool) -> dict[str,
     return document
 
 
-def replication_factor(topic: TopicSurvey) -> int:
+def replication_factor(topic: DescribedTopic) -> int:
     return max((len(each.told.replicas) for each in topic.partitions), default=0)
 
 
-def topic_text(topic: TopicSurvey, racks: Mapping[int, str | None], *, with_offsets: bool) -> str:
+def topic_text(
+    topic: DescribedTopic, racks: Mapping[int, str | None], *, with_offsets: bool
+) -> str:
     """A line about the topic, then a line for each partition."""
     words = [f"topic {topic.name}", f"id {topic_id_text(topic.topic_id) or '-'}"]
     words.append(f"replication factor {replication_factor(topic)}")
@@ -82,7 +88,7 @@ def topic_text(topic: TopicSurvey, racks: Mapping[int, str | None], *, with_offs
     return f"{'  '.join(words)}\n{table}"
 
 
-def _row(partition: PartitionSurvey, with_offsets: bool) -> list[str]:
+def _row(partition: DescribedPartition, with_offsets: bool) -> list[str]:
     told = partition.told
     row: list[object] = [
         told.partition,

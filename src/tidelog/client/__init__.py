@@ -7,9 +7,9 @@ the program itself asked for, since that is where requests leave::
 
     config = producer_config({"bootstrap.servers": "node-1:9092,node-2:9092", "linger.ms": 0})
     client = Client(wires, config.client, random=Random(7), trace=trace)
-    producer = Producer(client, config)
+    producer = ProducerMachine(client, config)
 
-    ticket = producer.send("orders", b"paid", key=b"order-1", now_ms=now_ms, then=told)
+    ticket = producer.send("orders", b"paid", key=b"order-1", now_ms=now_ms, then=on_outcome)
     client.end_of_tick(now_ms)
 
     client.on_link_opened(link, now_ms)              # what the world says
@@ -21,29 +21,29 @@ the program itself asked for, since that is where requests leave::
 `wires` is a `ClientWires`: connect, send and disconnect of `core.wire.links.Wires`, and `arm`.
 Construct a client before its host calls anything, `client.close()` drops every connection.
 
-The producer tells `told(ticket, now_ms)` once. `ticket.outcome` is then `Ok(offset)` (no offset
-with acks=0), `Refused(error, reason)`, which is certainly not in the log, or `Unknown(error,
-reason)`, which may be there. A `send` that Java would block gives a ticket with `is_blocked`: a
-program with one thread then sends nothing more until it is not; `max.block.ms` ends it.
-`producer.flush(now_ms)` sends without lingering, `producer.pending` counts open tickets,
+The producer calls `on_outcome(ticket, now_ms)` once. `ticket.outcome` is then `SendOk(offset)` (no
+offset with acks=0), `SendRefused(error, reason)`, which is certainly not in the log, or
+`SendUnknown(error, reason)`, which may be there. A `send` that Java would block gives a ticket with
+`is_blocked`: a program with one thread then sends nothing more until it is not; `max.block.ms` ends
+it. `producer.flush(now_ms)` sends without lingering, `producer.pending` counts open tickets,
 `producer.close(now_ms)` takes no more and sends the rest, `producer.abort(now_ms)` gives it up and
 tells every ticket so; only then `client.close()`. Its trace events are in `client.events`.
 
 A consumer gives what it has, and says when it has something::
 
     config = consumer_config({"bootstrap.servers": "node-1:9092", "auto.offset.reset": "earliest"})
-    consumer = Consumer(Client(wires, config.client, random=Random(8)), config)
+    consumer = ConsumerMachine(Client(wires, config.client, random=Random(8)), config)
     consumer.on_ready = lambda now_ms: ...           # poll will give records or raise
     consumer.assign([TopicPartition("orders", 0)])
     consumer.seek(TopicPartition("orders", 0), 1_000, leader_epoch=5)
     for record in consumer.poll(now_ms): ...         # partition, offset, leader_epoch, key, value
 
-`poll` raises ConsumerError (LogTruncated, NoOffset, OutOfRange, ...) as Java does; what it raised
-is then settled by `seek`. `consumer.position(partition)` is the next offset to be read.
+`poll` raises ConsumerError (LogTruncationError, NoOffset, OutOfRange, ...) as Java does; what it
+raised is then settled by `seek`. `consumer.position(partition)` is the next offset to be read.
 
 An admin asks questions; each is one small function that says whom to ask and what to make of it::
 
-    admin = Admin(client)
+    admin = AdminMachine(client)
     admin.ask(create_topic("orders", partitions=1, replication_factor=3), then, now_ms=now_ms)
     admin.ask(log_end_offset(TopicPartition("orders", 0), broker_id=2), then, now_ms=now_ms)
 
@@ -53,5 +53,5 @@ port)))` for a node that the metadata does not name.
 
 Where to find them: `client.client`, `client.producer.{config,producer,outcome}`,
 `client.consumer.{config,consumer,errors}`, `client.admin.{admin,topics,offsets,cluster,configs}`,
-and `client.shells.blocking` for programs with real sockets.
+and `client.shells.blocking_clients` for programs with real sockets.
 """

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tidelog.client.cluster_metadata import ClusterMetadata
 from tidelog.client.config import ClientConfig
-from tidelog.client.connections import Connections, NodeKey
+from tidelog.client.connections import NodeConnections, NodeKey
 from tidelog.client.metadata_refresh import MetadataRefresh
 from tidelog.client.node_choice import least_loaded
 from tidelog.core.model.trace import NullTrace, Trace
@@ -26,7 +26,7 @@ class ClientWires(Wires, Protocol):
         """Call `on_timer` at or soon after this time. An earlier deadline replaces a later one."""
 
 
-class Machine(Protocol):
+class ClientMachine(Protocol):
     """Something that works with a client's connections."""
 
     def run(self, now_ms: int) -> None:
@@ -53,21 +53,23 @@ class Client:
         self._wires = wires
         self._links = Links(wires, client_id=config.client_id)
         self.metadata = ClusterMetadata(config.bootstrap)
-        self.connections = Connections(self._links, config, random=random, on_lost=self._on_lost)
+        self.connections = NodeConnections(
+            self._links, config, random=random, on_lost=self._on_lost
+        )
         self.refresh = MetadataRefresh(
             self.metadata, self.connections, config, random=random, trace=self.trace
         )
-        self._machines: list[Machine] = []
+        self._machines: list[ClientMachine] = []
         self._armed_ms: int | None = None
         self.is_closed = False
 
-    def attach(self, machine: Machine) -> None:
+    def attach(self, machine: ClientMachine) -> None:
         self._machines.append(machine)
 
-    def detach(self, machine: Machine) -> None:
+    def detach(self, machine: ClientMachine) -> None:
         self._machines.remove(machine)
 
-    def is_attached(self, machine: Machine) -> bool:
+    def is_attached(self, machine: ClientMachine) -> bool:
         return machine in self._machines
 
     def close(self) -> None:

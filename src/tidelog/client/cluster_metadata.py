@@ -41,7 +41,7 @@ STALE_METADATA = frozenset(
 """Errors that mean: you asked the wrong one, look again."""
 
 
-class Broker(NamedTuple):
+class BrokerNode(NamedTuple):
     """A broker that clients may be sent to."""
 
     id: int
@@ -57,7 +57,7 @@ class Leader(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionFacts:
+class PartitionMetadata:
     """One partition as a broker described it."""
 
     leader_id: int | None
@@ -69,15 +69,15 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFacts:
+class TopicMetadata:
     """One topic; without partitions if it could not be described."""
 
     topic_id: bytes | None
-    partitions: dict[int, PartitionFacts]
+    partitions: dict[int, PartitionMetadata]
     error: ErrorCode
 
 
-class EndpointTold(Protocol):
+class LeaderEndpoint(Protocol):
     """A broker's address, as Produce and Fetch answers carry it."""
 
     node_id: int
@@ -94,8 +94,8 @@ class ClusterMetadata:
         self._seen_epochs: dict[TopicPartition, int] = {}
         self._seen_ids: dict[str, bytes] = {}
         """Of topics that were known once: a namesake begins with its own leader epochs."""
-        self.brokers: dict[int, Broker] = {}
-        self.topics: dict[str, TopicFacts] = {}
+        self.brokers: dict[int, BrokerNode] = {}
+        self.topics: dict[str, TopicMetadata] = {}
         self.cluster_id: str | None = None
         self.controller_id: int | None = None
         self.version = 0
@@ -129,7 +129,7 @@ class ClusterMetadata:
         known = facts.leader_id if facts.leader_id in self.brokers else None
         return Leader(known, facts.leader_epoch)
 
-    def _partition(self, partition: TopicPartition) -> PartitionFacts | None:
+    def _partition(self, partition: TopicPartition) -> PartitionMetadata | None:
         topic = self.topics.get(partition.topic)
         return topic.partitions.get(partition.index) if topic is not None else None
 
@@ -146,10 +146,10 @@ class ClusterMetadata:
         self.cluster_id = answer.cluster_id
         self.controller_id = _id(answer.controller_id)
         self.brokers = {
-            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            each.node_id: BrokerNode(each.node_id, Address(each.host, each.port), each.rack)
             for each in answer.brokers
         }
-        topics: dict[str, TopicFacts] = {}
+        topics: dict[str, TopicMetadata] = {}
         has_news = False
         for told in answer.topics:
             if told.name is not None:
@@ -160,12 +160,12 @@ class ClusterMetadata:
         self.version += 1
         return has_news
 
-    def _topic(self, told: MetadataResponseTopic, name: str) -> tuple[TopicFacts, bool]:
+    def _topic(self, told: MetadataResponseTopic, name: str) -> tuple[TopicMetadata, bool]:
         topic_id = None if told.topic_id == ZERO_TOPIC_ID else bytes(told.topic_id)
         is_another = topic_id is not None and self._seen_ids.get(name, topic_id) != topic_id
         if topic_id is not None:
             self._seen_ids[name] = topic_id
-        partitions: dict[int, PartitionFacts] = {}
+        partitions: dict[int, PartitionMetadata] = {}
         has_news = False
         error = error_of(told.error_code)
         for each in told.partitions if error == ErrorCode.NONE else ():
@@ -180,7 +180,7 @@ class ClusterMetadata:
             kept = self._partition(partition)
             if kept is not None:
                 partitions[each.partition_index] = kept
-        return TopicFacts(topic_id=topic_id, partitions=partitions, error=error), has_news
+        return TopicMetadata(topic_id=topic_id, partitions=partitions, error=error), has_news
 
     def _see(self, partition: TopicPartition, leader_epoch: int | None) -> None:
         if leader_epoch is None:
@@ -198,7 +198,7 @@ class ClusterMetadata:
         return True
 
     def learn_leader(
-        self, partition: TopicPartition, leader: Leader, endpoints: Iterable[EndpointTold]
+        self, partition: TopicPartition, leader: Leader, endpoints: Iterable[LeaderEndpoint]
     ) -> bool:
         """Take the hint of a broker that was asked by mistake (KIP-951). True if it is newer."""
         facts = self._partition(partition)
@@ -208,14 +208,14 @@ class ClusterMetadata:
         if known_epoch is not None and leader.leader_epoch <= known_epoch:
             return False
         told = {
-            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            each.node_id: BrokerNode(each.node_id, Address(each.host, each.port), each.rack)
             for each in endpoints
         }
         if leader.broker_id not in told and leader.broker_id not in self.brokers:
             return False
         self.brokers = {**self.brokers, **told}
         topic = self.topics[partition.topic]
-        topic.partitions[partition.index] = PartitionFacts(
+        topic.partitions[partition.index] = PartitionMetadata(
             leader_id=leader.broker_id,
             leader_epoch=leader.leader_epoch,
             replicas=facts.replicas,
@@ -228,13 +228,13 @@ class ClusterMetadata:
         return True
 
 
-def told_leader(*, leader_id: int, leader_epoch: int) -> Leader:
+def leader_from_wire(*, leader_id: int, leader_epoch: int) -> Leader:
     """The leader in an answer, where -1 is nobody."""
     return Leader(_id(leader_id), _id(leader_epoch))
 
 
-def _partition_facts(told: MetadataResponsePartition) -> PartitionFacts:
-    return PartitionFacts(
+def _partition_facts(told: MetadataResponsePartition) -> PartitionMetadata:
+    return PartitionMetadata(
         leader_id=_id(told.leader_id),
         leader_epoch=_id(told.leader_epoch),
         replicas=tuple(told.replica_nodes),

@@ -29,7 +29,7 @@ _NEWEST_API_VERSIONS = ApiVersionsRequest.versions[-1]
 _OLDEST_API_VERSIONS = 0
 
 
-class Connection:
+class NodeConnection:
     """What is known about the way to one broker."""
 
     __slots__ = (
@@ -62,7 +62,7 @@ class Connection:
         return self.versions is not None
 
 
-class Connections:
+class NodeConnections:
     """All connections of one client."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Connections:
         self._links = links
         self._config = config
         self._on_lost = on_lost
-        self._known: dict[NodeKey, Connection] = {}
+        self._known: dict[NodeKey, NodeConnection] = {}
         self._wake_at_ms: int | None = None
         self._reconnect = BackOff(
             first_ms=config.reconnect_backoff_ms,
@@ -222,7 +222,7 @@ class Connections:
     def _connect(self, key: NodeKey, address: Address, now_ms: int) -> None:
         known = self._known.get(key)
         if known is None or known.address != address:
-            known = self._known[key] = Connection(address)
+            known = self._known[key] = NodeConnection(address)
         connection = known
         connection.last_attempt_ms = now_ms
         connection.asks_until_ms = now_ms + self._setup.pause_ms(connection.setup_failures)
@@ -234,12 +234,12 @@ class Connections:
             on_closed=lambda reason, now_ms: self._closed(key, connection, reason, now_ms),
         )
 
-    def _opened(self, connection: Connection, now_ms: int) -> None:
+    def _opened(self, connection: NodeConnection, now_ms: int) -> None:
         connection.asks_until_ms = None
         connection.setup_failures = 0
         self._ask_versions(connection, _NEWEST_API_VERSIONS, now_ms)
 
-    def _ask_versions(self, connection: Connection, version: int, now_ms: int) -> None:
+    def _ask_versions(self, connection: NodeConnection, version: int, now_ms: int) -> None:
         assert connection.link is not None
         request = ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION
@@ -254,7 +254,7 @@ class Connections:
         )
 
     def _told_versions(
-        self, connection: Connection, version: int, body: memoryview | NoAnswer, now_ms: int
+        self, connection: NodeConnection, version: int, body: memoryview | NoAnswer, now_ms: int
     ) -> None:
         if isinstance(body, NoAnswer):
             return
@@ -273,7 +273,7 @@ class Connections:
         connection.failures = 0
         connection.last_end = None
 
-    def _closed(self, key: NodeKey, connection: Connection, reason: str, now_ms: int) -> None:
+    def _closed(self, key: NodeKey, connection: NodeConnection, reason: str, now_ms: int) -> None:
         connection.last_end = reason
         if connection.asks_until_ms is not None:
             connection.setup_failures += 1

@@ -13,7 +13,7 @@ from random import Random
 from tidelog.client.back_off import BackOff
 from tidelog.client.cluster_metadata import STALE_METADATA, ClusterMetadata
 from tidelog.client.config import ClientConfig
-from tidelog.client.connections import Connections, NodeKey
+from tidelog.client.connections import NodeConnections, NodeKey
 from tidelog.client.events import MetadataRefreshed, Rebootstrapped
 from tidelog.client.node_choice import Node, least_loaded
 from tidelog.core.model.errors import ErrorCode
@@ -35,7 +35,7 @@ class MetadataRefresh:
     def __init__(
         self,
         metadata: ClusterMetadata,
-        connections: Connections,
+        connections: NodeConnections,
         config: ClientConfig,
         *,
         random: Random,

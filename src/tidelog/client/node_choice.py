@@ -15,13 +15,13 @@ from random import Random
 
 from tidelog.client.cluster_metadata import ClusterMetadata
 from tidelog.client.config import Address
-from tidelog.client.connections import Connections, NodeKey
+from tidelog.client.connections import NodeConnections, NodeKey
 
 Node = tuple[NodeKey, Address]
 
 
 def least_loaded(
-    metadata: ClusterMetadata, connections: Connections, random: Random, now_ms: int
+    metadata: ClusterMetadata, connections: NodeConnections, random: Random, now_ms: int
 ) -> Node | None:
     """A usable node; else one that is connecting; else one to connect to; else none."""
     nodes = metadata.nodes()

@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
-from tidelog.client.admin.admin import Admin, Failed
+from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.cluster import (
-    ClusterTold,
-    QuorumTold,
+    ClusterDescription,
+    QuorumDescription,
     describe_cluster,
     describe_quorum,
 )
@@ -78,7 +78,7 @@ class Observer:
 
         with self._lock:
             loop = self._loop = self._loop or self._new_loop()
-            admin = Admin(loop.client)
+            admin = AdminMachine(loop.client)
             for key, (node_id, question) in questions.items():
                 is_passed_on = question.request is QUORUM_NOW.request
                 within_s = min(timeout_s, quorum_within_s) if is_passed_on else timeout_s
@@ -107,13 +107,13 @@ class Observer:
 
     def clusters(
         self, nodes: Iterable[int], *, timeout_s: float = ANSWER_WITHIN_S
-    ) -> dict[int, ClusterTold]:
+    ) -> dict[int, ClusterDescription]:
         """The cluster as each of them sees it."""
         return self.ask_nodes(nodes, describe_cluster(with_fenced=True), timeout_s=timeout_s)
 
     def quorum(
         self, nodes: Iterable[int], *, timeout_s: float = ANSWER_WITHIN_S
-    ) -> QuorumTold | None:
+    ) -> QuorumDescription | None:
         """As the newest leader sees it; None if there is none that anybody knows of."""
         told = self.ask_each(
             {each: (each, QUORUM_NOW) for each in nodes},
@@ -127,7 +127,7 @@ class Observer:
         self, nodes: Iterable[int], question: Question[T], *, timeout_s: float = ANSWER_WITHIN_S
     ) -> tuple[int | None, dict[int, T]]:
         """The active controller, and the answers; at least its own if it gives one."""
-        questions: dict[tuple[int, bool], tuple[int, Question[T | QuorumTold | None]]] = {}
+        questions: dict[tuple[int, bool], tuple[int, Question[T | QuorumDescription | None]]] = {}
         for each in nodes:
             questions[each, False] = (each, QUORUM_NOW)  # type: ignore[assignment]
             questions[each, True] = (each, question)  # type: ignore[assignment]
@@ -153,9 +153,9 @@ class Observer:
             return unfenced(told[controller])
         return max(map(unfenced, told.values()), key=len, default=frozenset())
 
-    def _quorum_of(self, told: Iterable[object]) -> QuorumTold | None:
+    def _quorum_of(self, told: Iterable[object]) -> QuorumDescription | None:
         """The newest quorum, once so many have told the same that there can be no newer one."""
-        quorums = [each for each in told if isinstance(each, QuorumTold)]
+        quorums = [each for each in told if isinstance(each, QuorumDescription)]
         newest = newest_quorum(quorums)
         if newest is None:
             return None
@@ -178,13 +178,15 @@ class Observer:
 QUORUM_NOW = describe_quorum().at_once()
 
 
-def newest_quorum(told: Iterable[object]) -> QuorumTold | None:
+def newest_quorum(told: Iterable[object]) -> QuorumDescription | None:
     """The one with the highest quorum epoch, if it has a leader."""
-    known = [each for each in told if isinstance(each, QuorumTold) and each.leader_id is not None]
+    known = [
+        each for each in told if isinstance(each, QuorumDescription) and each.leader_id is not None
+    ]
     return max(known, key=lambda each: each.quorum_epoch, default=None)
 
 
-def unfenced(told: ClusterTold) -> frozenset[int]:
+def unfenced(told: ClusterDescription) -> frozenset[int]:
     return frozenset(told.brokers) - told.fenced
 
 

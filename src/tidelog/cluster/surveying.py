@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tidelog.client.admin.cluster import ClusterTold, QuorumTold, describe_cluster
-from tidelog.client.admin.offsets import OffsetTold
+from tidelog.client.admin.cluster import ClusterDescription, QuorumDescription, describe_cluster
+from tidelog.client.admin.descriptions import (
+    MetadataDescription,
+    describe_metadata,
+    high_watermarks,
+    log_end_offsets,
+)
+from tidelog.client.admin.offsets import ListedOffset
 from tidelog.client.admin.question import Question
-from tidelog.client.admin.surveys import Picture, high_watermarks, log_end_offsets, picture
 from tidelog.cluster.layout import NodePlan
 from tidelog.cluster.observing import QUORUM_NOW, newest_quorum
 from tidelog.cluster.status import (
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
     from tidelog.cluster.breaking import Breaking
 
 PARTITIONS_MAX = 200
-Told = QuorumTold | ClusterTold | Picture | None
-Offsets = dict[TopicPartition, OffsetTold]
+Told = QuorumDescription | ClusterDescription | MetadataDescription | None
+Offsets = dict[TopicPartition, ListedOffset]
 
 
 def survey(cluster: Breaking, *, timeout_s: float) -> ClusterStatus:
@@ -45,7 +50,7 @@ def survey(cluster: Breaking, *, timeout_s: float) -> ClusterStatus:
     source = _best_source(told, controller)
     clusters = told[source].get("cluster") if source is not None else None
     seen = told[source].get("picture") if source is not None else None
-    partitions = sorted(_partitions(seen)) if isinstance(seen, Picture) else []
+    partitions = sorted(_partitions(seen)) if isinstance(seen, MetadataDescription) else []
     shown = [status for _, status in partitions[:PARTITIONS_MAX]]
     return ClusterStatus(
         cluster_id=plan.cluster_id,
@@ -59,7 +64,7 @@ def survey(cluster: Breaking, *, timeout_s: float) -> ClusterStatus:
             for node in plan.nodes
         ),
         partitions=tuple(_with_offsets(cluster, shown, set(told), timeout_s)),
-        partitions_total=len(partitions) if isinstance(seen, Picture) else None,
+        partitions_total=len(partitions) if isinstance(seen, MetadataDescription) else None,
         faults=tuple(cluster.book.notes()),
     )
 
@@ -75,7 +80,7 @@ def _ask_all(
         about_cluster = describe_cluster(with_fenced=True)
         questions[each, "cluster"] = (each, about_cluster)  # type: ignore[assignment]
         if each in brokers:
-            questions[each, "picture"] = (each, picture())  # type: ignore[assignment]
+            questions[each, "picture"] = (each, describe_metadata())  # type: ignore[assignment]
     told: dict[int, dict[str, Told]] = {}
     answers = cluster.observer.ask_each(questions, timeout_s=timeout_s, quorum_within_s=timeout_s)
     for (node_id, name), answer in answers.items():
@@ -92,7 +97,7 @@ def _best_source(told: Mapping[int, Mapping[str, Told]], controller: int | None)
 
 
 def _newness(told: Told) -> int:
-    if not isinstance(told, Picture):
+    if not isinstance(told, MetadataDescription):
         return -1
     return sum(
         each.leader_epoch or 0
@@ -116,7 +121,9 @@ def _node(
         state = PAUSED
     elif node.id not in told:
         state = SILENT
-    elif node.is_broker and isinstance(seen, ClusterTold) and not _is_unfenced(node.id, seen):
+    elif (
+        node.is_broker and isinstance(seen, ClusterDescription) and not _is_unfenced(node.id, seen)
+    ):
         state = FENCED
     else:
         state = UP
@@ -132,11 +139,11 @@ def _node(
     )
 
 
-def _is_unfenced(broker_id: int, seen: ClusterTold) -> bool:
+def _is_unfenced(broker_id: int, seen: ClusterDescription) -> bool:
     return broker_id in seen.brokers and broker_id not in seen.fenced
 
 
-def _partitions(seen: Picture) -> Iterable[tuple[tuple[str, int], PartitionStatus]]:
+def _partitions(seen: MetadataDescription) -> Iterable[tuple[tuple[str, int], PartitionStatus]]:
     for name, topic in seen.topics.items():
         for index, told in topic.partitions.items():
             yield (

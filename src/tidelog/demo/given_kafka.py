@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from tidelog.client.admin.cluster import describe_cluster
-from tidelog.client.shells.blocking import Admin
-from tidelog.client.shells.knocking import unreachable
+from tidelog.client.shells.blocking_clients import Admin
+from tidelog.client.shells.connectivity import unreachable
 from tidelog.client.shells.sink_fitness import unfit
 from tidelog.demo.accounts import Published
 from tidelog.demo.failing import DemoFailed, Say

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from tidelog.client.consumer.errors import ConsumerError
-from tidelog.client.shells.blocking import RequestFailed, TimedOut
+from tidelog.client.shells.blocking_clients import RequestFailed, TimedOut
 from tidelog.cluster.errors import ClusterError
 from tidelog.demo.accounts import Account, Published, Sent, account
 from tidelog.demo.auditing import run_audit

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.client.admin.topics import describe_topic
-from tidelog.client.consumer.fetched import Received
-from tidelog.client.shells.blocking import Admin, Consumer
+from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.shells.blocking_clients import Admin, Consumer
 from tidelog.core.model.ids import TopicPartition
 from tidelog.demo.accounts import Group, Place, Processed, Published, Revenue
 from tidelog.demo.failing import WITHIN_S, wait_until
@@ -66,16 +66,16 @@ def _rows(table: Path) -> list[dict[str, Any]]:
     return list(found.to_table().to_pylist())
 
 
-def _values(records: Iterable[Received]) -> list[dict[str, Any]]:
+def _values(records: Iterable[ConsumerRecord]) -> list[dict[str, Any]]:
     return [json.loads(record.value or b"", parse_float=Decimal) for record in records]
 
 
-def _letter(record: Received) -> Place:
+def _letter(record: ConsumerRecord) -> Place:
     headers = {key: value or b"" for key, value in record.headers}
     return Place(int(headers["tidelog.partition"]), int(headers["tidelog.offset"]))
 
 
-def committed(servers: str, topic: str) -> list[Received]:
+def committed(servers: str, topic: str) -> list[ConsumerRecord]:
     """Everything up to the end of every partition."""
     with Admin({"bootstrap.servers": servers}) as admin:
         told = admin.ask(describe_topic(topic), timeout_s=WITHIN_S)
@@ -85,7 +85,7 @@ def committed(servers: str, topic: str) -> list[Received]:
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",
     }
-    found: list[Received] = []
+    found: list[ConsumerRecord] = []
     with Consumer(settings) as consumer:
         ends = consumer.end_offsets(partitions)
         consumer.assign(partitions)

@@ -7,11 +7,11 @@ import time
 from functools import partial
 from pathlib import Path
 
-from tidelog.client.producer.outcome import Ok, Ticket
+from tidelog.client.producer.outcome import SendOk, SendTicket
 from tidelog.client.shells.acks_journal import AcksJournal, word
-from tidelog.client.shells.acks_journal import Told as Outcomes
-from tidelog.client.shells.blocking import Producer, RequestFailed, TimedOut
-from tidelog.client.shells.closing import Closing
+from tidelog.client.shells.acks_journal import OutcomeCounts as Outcomes
+from tidelog.client.shells.blocking_clients import Producer, RequestFailed, TimedOut
+from tidelog.client.shells.closeable import Closeable
 from tidelog.demo.accounts import Place, Sent
 from tidelog.demo.failing import WITHIN_S, DemoFailed
 from tidelog.demo.orders import Orders, Record
@@ -20,7 +20,7 @@ from tidelog.demo.pauses import Told, Watch, watch
 RUN = "demo"
 
 
-class OrderStream(Closing):
+class OrderStream(Closeable):
     """Runs from `start` to `finish`; what is known of it may be asked at any time."""
 
     def __init__(self, servers: str, topic: str, journal: Path, *, rate: int) -> None:
@@ -110,7 +110,7 @@ class OrderStream(Closing):
             on_told=partial(self._hear, record, sent_s),
         )
 
-    def _hear(self, record: Record, sent_s: float, ticket: Ticket) -> None:
+    def _hear(self, record: Record, sent_s: float, ticket: SendTicket) -> None:
         outcome = ticket.outcome
         assert outcome is not None
         told_s = time.monotonic()
@@ -119,7 +119,11 @@ class OrderStream(Closing):
             record.number, ticket, sent_us=int(sent_s * 1e6), told_us=int(told_s * 1e6)
         )
         place = None
-        if isinstance(outcome, Ok) and ticket.partition is not None and outcome.offset is not None:
+        if (
+            isinstance(outcome, SendOk)
+            and ticket.partition is not None
+            and outcome.offset is not None
+        ):
             place = Place(ticket.partition.index, outcome.offset)
         self._results.append(
             Sent(kind=record.kind, order=record.order, outcome=word(outcome), place=place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.client.admin.topics import create_topic, delete_topic
-from tidelog.client.shells.blocking import Admin, RequestFailed
+from tidelog.client.shells.blocking_clients import Admin, RequestFailed
 from tidelog.core.model.errors import ErrorCode
 from tidelog.demo.failing import WITHIN_S, DemoFailed
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidelog.client.producer.outcome import Ok, Refused
+from tidelog.client.producer.outcome import SendOk, SendRefused
 from tidelog.judge.history import Acks, Outcome, Wrote
 from tidelog.lab.engine import Consumed, Ticket
 
@@ -35,19 +35,19 @@ class Sent:
 
     @property
     def offset(self) -> int | None:
-        return self.outcome.offset if isinstance(self.outcome, Ok) else None
+        return self.outcome.offset if isinstance(self.outcome, SendOk) else None
 
     @property
     def is_ok(self) -> bool:
-        return isinstance(self.outcome, Ok)
+        return isinstance(self.outcome, SendOk)
 
     def as_operation(self, partition: str, producer: LabProducer) -> Wrote:
         """For the judge."""
         outcome = self.outcome
         word = Outcome.UNKNOWN
-        if isinstance(outcome, Ok):
+        if isinstance(outcome, SendOk):
             word = Outcome.OK
-        elif isinstance(outcome, Refused):
+        elif isinstance(outcome, SendRefused):
             word = Outcome.REFUSED
         over_us = self.ticket.over_us
         return Wrote(

@@ -18,14 +18,14 @@ from typing import Protocol
 from tidelog.client.admin.offsets import high_watermark, log_end_offset
 from tidelog.client.admin.topics import create_topic, describe_topic
 from tidelog.client.consumer.errors import ConsumerError
-from tidelog.client.consumer.fetched import Received
-from tidelog.client.producer.outcome import Ok, Outcome, Refused
-from tidelog.client.shells.blocking import (
+from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.producer.outcome import SendOk, SendOutcome, SendRefused
+from tidelog.client.shells.blocking_clients import (
     Admin,
     Consumer,
     Producer,
     RequestFailed,
-    Sent,
+    SentRecord,
     TimedOut,
 )
 from tidelog.core.model.errors import ErrorCode
@@ -182,7 +182,7 @@ class _Story:
         self._judge()
         return accounts
 
-    def _write_to_one(self, careful: Producer, hasty: Producer) -> list[Sent]:
+    def _write_to_one(self, careful: Producer, hasty: Producer) -> list[SentRecord]:
         """Until the leader has what nobody else has."""
         dead = self._accounts.dead
         self._holds = [
@@ -246,13 +246,13 @@ class _Story:
         for sent in self._send(producer, name, count, acks):
             sent.wait(WITHIN_S)
 
-    def _send(self, producer: Producer, name: str, count: int, acks: Acks) -> list[Sent]:
+    def _send(self, producer: Producer, name: str, count: int, acks: Acks) -> list[SentRecord]:
         return [self._send_one(producer, f"{name} {number + 1}", acks) for number in range(count)]
 
-    def _send_one(self, producer: Producer, payload: str, acks: Acks) -> Sent:
+    def _send_one(self, producer: Producer, payload: str, acks: Acks) -> SentRecord:
         invoked_us = _now_us()
 
-        def told(outcome: Outcome) -> None:
+        def told(outcome: SendOutcome) -> None:
             self._wrote.append(_wrote(payload, outcome, acks, invoked_us=invoked_us))
 
         return producer.send(PARTITION.topic, payload.encode(), partition=0, on_outcome=told)
@@ -359,18 +359,18 @@ def _read_all(bootstrap_servers: str) -> FinalLog:
     )
 
 
-def _seen(record: Received) -> Seen:
+def _seen(record: ConsumerRecord) -> Seen:
     payload = (record.value or b"").decode()
     return Seen(record.offset, payload, leader_epoch=record.leader_epoch)
 
 
-def _wrote(payload: str, outcome: Outcome, acks: Acks, *, invoked_us: int) -> Wrote:
+def _wrote(payload: str, outcome: SendOutcome, acks: Acks, *, invoked_us: int) -> Wrote:
     what, base_offset, error = history.Outcome.UNKNOWN, None, None
-    if isinstance(outcome, Ok):
+    if isinstance(outcome, SendOk):
         what, base_offset = history.Outcome.OK, outcome.offset
     else:
         error = f"{outcome.error}: {outcome.reason}"
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, SendRefused):
             what = history.Outcome.REFUSED
     return Wrote(
         at_us=_now_us(),

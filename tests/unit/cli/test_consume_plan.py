@@ -8,14 +8,16 @@ import pytest
 
 from tidelog.cli.consume_plan import Reading, as_json_line, as_line, first_offset, print_fields
 from tidelog.cli.spelling import EARLIEST, LATEST, Start
-from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.core.model.ids import TopicPartition
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
-def record(partition: TopicPartition, offset: int) -> Received:
-    return Received(partition, offset, 5, 1_000, b"k", b"v", [("h", b"1"), ("n", None)], 7, 0, 3)
+def record(partition: TopicPartition, offset: int) -> ConsumerRecord:
+    return ConsumerRecord(
+        partition, offset, 5, 1_000, b"k", b"v", [("h", b"1"), ("n", None)], 7, 0, 3
+    )
 
 
 @pytest.mark.parametrize(

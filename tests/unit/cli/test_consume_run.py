@@ -8,8 +8,8 @@ import pytest
 
 from tidelog.cli.consume_plan import Reading
 from tidelog.cli.consume_run import poll
-from tidelog.client.consumer.errors import LogTruncated, OutOfRange
-from tidelog.client.shells.blocking import Consumer
+from tidelog.client.consumer.errors import LogTruncationError, OutOfRange
+from tidelog.client.shells.blocking_clients import Consumer
 from tidelog.core.model.ids import TopicPartition
 
 P0 = TopicPartition("orders", 0)
@@ -40,8 +40,8 @@ class TroubledConsumer:
         self.sought.append("beginning")
 
 
-def cut(divergence: int | None) -> LogTruncated:
-    return LogTruncated(P0, offset=1_005, divergence=divergence, divergence_epoch=4)
+def cut(divergence: int | None) -> LogTruncationError:
+    return LogTruncationError(P0, offset=1_005, divergence=divergence, divergence_epoch=4)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_trouble_is_told_and_read_past(
     assert poll(cast(Consumer, consumer), reading) == ([], True)
     assert consumer.sought == [sought]
     assert told in capsys.readouterr().err
-    assert reading.end_of(P0) == (1_003 if isinstance(trouble, LogTruncated) else 1_005)
+    assert reading.end_of(P0) == (1_003 if isinstance(trouble, LogTruncationError) else 1_005)
     assert poll(cast(Consumer, consumer), reading) == ([], False)

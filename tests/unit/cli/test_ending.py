@@ -10,7 +10,7 @@ import typer
 
 from tidelog.cli.ending import Misused, Stop, VerbFailed, refusal, verb
 from tidelog.client.settings import ConfigError
-from tidelog.client.shells.blocking import RequestFailed
+from tidelog.client.shells.blocking_clients import RequestFailed
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from tidelog.cli.quorum import quorum_json, quorum_text
-from tidelog.client.admin.cluster import QuorumTold, Replica
+from tidelog.client.admin.cluster import QuorumDescription, QuorumReplica
 from tidelog.core.model.errors import ErrorCode
 
-TOLD = QuorumTold(
+TOLD = QuorumDescription(
     ErrorCode.NONE,
     2,
     7,
     98,
-    (Replica(1, 90, bytes(range(16)), 9_000, 8_500), Replica(2, 100, None, 9_900, 9_900)),
-    (Replica(9, None),),
+    (
+        QuorumReplica(1, 90, bytes(range(16)), 9_000, 8_500),
+        QuorumReplica(2, 100, None, 9_900, 9_900),
+    ),
+    (QuorumReplica(9, None),),
 )
 
 

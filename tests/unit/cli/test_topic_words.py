@@ -5,29 +5,33 @@ from __future__ import annotations
 from tidelog.cli.topic_describe import filtered
 from tidelog.cli.topic_words import survey_json, topic_id_text, topic_text
 from tidelog.client.admin.topics import PartitionDescription
-from tidelog.client.shells.topic_survey import PartitionSurvey, Survey, TopicSurvey
+from tidelog.client.shells.topic_descriptions import (
+    DescribedPartition,
+    DescribedTopic,
+    DescribedTopics,
+)
 from tidelog.core.model.errors import ErrorCode
 
 NONE = ErrorCode.NONE
-WELL = PartitionSurvey(
+WELL = DescribedPartition(
     told=PartitionDescription(0, 1, 5, (1, 2, 3), (1, 2, 3), (), NONE, (), ()),
     high_watermark=1_000,
     log_end_offsets={1: 1_005, 2: 1_000, 3: None},
 )
-SHRUNK = PartitionSurvey(told=PartitionDescription(1, 2, 6, (1, 2), (2,), (1,), NONE, (1,), ()))
-HEADLESS = PartitionSurvey(told=PartitionDescription(2, None, 7, (1, 2), (2,), (2,), NONE))
-ORPHAN = PartitionSurvey(told=PartitionDescription(3, 2, 7, (1, 2), (2, 1), (2,), NONE))
+SHRUNK = DescribedPartition(told=PartitionDescription(1, 2, 6, (1, 2), (2,), (1,), NONE, (1,), ()))
+HEADLESS = DescribedPartition(told=PartitionDescription(2, None, 7, (1, 2), (2,), (2,), NONE))
+ORPHAN = DescribedPartition(told=PartitionDescription(3, 2, 7, (1, 2), (2, 1), (2,), NONE))
 
 
-def survey(*partitions: PartitionSurvey) -> Survey:
-    topic = TopicSurvey(
+def survey(*partitions: DescribedPartition) -> DescribedTopics:
+    topic = DescribedTopic(
         name="orders",
         topic_id=bytes(range(16)),
         is_internal=False,
         configs={"min.insync.replicas": "2"},
         partitions=partitions,
     )
-    return Survey(topics={"orders": topic}, refused={}, racks={1: "a", 2: "b", 3: None})
+    return DescribedTopics(topics={"orders": topic}, refused={}, racks={1: "a", 2: "b", 3: None})
 
 
 def test_ids_look_like_kafkas() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from tidelog.client.admin.question import Again, AnyNode, LeaderOf, Question, TheNode
+from tidelog.client.admin.question import AnyNode, LeaderOf, Question, RetryLater, TheNode
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.connections import NodeKey
@@ -24,7 +24,7 @@ class Failed(NamedTuple):
     """The node has no such API."""
 
 
-class Admin:
+class AdminMachine:
     """Any number of questions at once."""
 
     def __init__(self, client: Client) -> None:
@@ -129,7 +129,7 @@ class _Asking(Generic[T]):
             self._retry(answer.reason, now_ms)
             return
         result = self._question.read(answer)
-        if isinstance(result, Again):
+        if isinstance(result, RetryLater):
             self._client.refresh.doubt()
             self._retry(result.error.name, now_ms)
         else:

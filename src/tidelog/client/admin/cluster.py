@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.client.admin.question import (
-    Again,
+    AdminOutcome,
     AnyNode,
-    Outcome,
     Question,
+    RetryLater,
     TheBroker,
     needs_another_try,
     outcome,
 )
-from tidelog.client.cluster_metadata import Broker
+from tidelog.client.cluster_metadata import BrokerNode
 from tidelog.client.config import Address
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
@@ -47,16 +47,16 @@ UNCLEAN = 1
 _LISTS_FENCED_FROM = 2
 
 
-class ClusterTold(NamedTuple):
+class ClusterDescription(NamedTuple):
     """The cluster's name and members."""
 
     cluster_id: str
     controller_id: int | None
-    brokers: dict[int, Broker]
+    brokers: dict[int, BrokerNode]
     fenced: frozenset[int]
 
 
-class Replica(NamedTuple):
+class QuorumReplica(NamedTuple):
     """How far a voter or observer has copied the metadata log, as the leader knows."""
 
     id: int
@@ -67,52 +67,56 @@ class Replica(NamedTuple):
     last_caught_up_ms: int | None = None
 
 
-class QuorumTold(NamedTuple):
+class QuorumDescription(NamedTuple):
     """The quorum as its leader sees it, or why not."""
 
     error: ErrorCode
     leader_id: int | None
     quorum_epoch: int
     high_watermark: int | None
-    voters: tuple[Replica, ...]
-    observers: tuple[Replica, ...]
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
     message: str | None = None
 
 
 def describe_cluster(
     *, broker_id: int | None = None, with_fenced: bool = False
-) -> Question[ClusterTold]:
+) -> Question[ClusterDescription]:
     """As anybody, or as this broker, knows it."""
 
-    def read(answer: Message) -> ClusterTold:
+    def read(answer: Message) -> ClusterDescription:
         assert isinstance(answer, DescribeClusterResponse)
         brokers = {
-            each.broker_id: Broker(each.broker_id, Address(each.host, each.port), each.rack)
+            each.broker_id: BrokerNode(each.broker_id, Address(each.host, each.port), each.rack)
             for each in answer.brokers
         }
         fenced = frozenset(each.broker_id for each in answer.brokers if each.is_fenced)
-        return ClusterTold(answer.cluster_id, _known(answer.controller_id), brokers, fenced)
+        return ClusterDescription(answer.cluster_id, _known(answer.controller_id), brokers, fenced)
 
     request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
     newest = None if with_fenced else _LISTS_FENCED_FROM - 1
     return Question(request=request, read=read, whom=_whom(broker_id), version_max=newest)
 
 
-def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumTold]:
+def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumDescription]:
     """Answered by the leader of the quorum, whoever is asked."""
     partition = DescribeQuorumRequestPartition(partition_index=0)
     topic = DescribeQuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=[partition])
 
-    def read(answer: Message) -> QuorumTold | Again:
+    def read(answer: Message) -> QuorumDescription | RetryLater:
         assert isinstance(answer, DescribeQuorumResponse)
         error = error_of(answer.error_code)
         if not answer.topics or not answer.topics[0].partitions:
-            return Again(error) if error != ErrorCode.NONE else Again(ErrorCode.NOT_CONTROLLER)
+            return (
+                RetryLater(error)
+                if error != ErrorCode.NONE
+                else RetryLater(ErrorCode.NOT_CONTROLLER)
+            )
         told = answer.topics[0].partitions[0]
         error = error_of(told.error_code) if error == ErrorCode.NONE else error
         if needs_another_try(error, of_leader=True):
-            return Again(error)
-        return QuorumTold(
+            return RetryLater(error)
+        return QuorumDescription(
             error,
             _known(told.leader_id),
             told.leader_epoch,
@@ -128,7 +132,7 @@ def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumTold]:
 
 def elect_leaders(
     kind: int, partitions: Iterable[TopicPartition] | None = None
-) -> Question[dict[TopicPartition, Outcome]]:
+) -> Question[dict[TopicPartition, AdminOutcome]]:
     """PREFERRED or UNCLEAN, for these partitions or for all that can be helped."""
     topics: dict[str, TopicPartitions] | None = None
     asked = None if partitions is None else tuple(partitions)
@@ -142,16 +146,16 @@ def elect_leaders(
         topic_partitions=None if topics is None else list(topics.values()),
     )
 
-    def read(answer: Message) -> dict[TopicPartition, Outcome] | Again:
+    def read(answer: Message) -> dict[TopicPartition, AdminOutcome] | RetryLater:
         assert isinstance(answer, ElectLeadersResponse)
         error = error_of(answer.error_code)
         if needs_another_try(error):
-            return Again(error)
+            return RetryLater(error)
         if error != ErrorCode.NONE and not answer.replica_election_results:
             # Refused as a whole: nobody must take it for an election that nobody needed.
-            return Again(error) if asked is None else dict.fromkeys(asked, Outcome(error))
+            return RetryLater(error) if asked is None else dict.fromkeys(asked, AdminOutcome(error))
         return {
-            TopicPartition(topic.topic, each.partition_id): Outcome(
+            TopicPartition(topic.topic, each.partition_id): AdminOutcome(
                 error_of(each.error_code) if error == ErrorCode.NONE else error,
                 each.error_message,
             )
@@ -162,19 +166,19 @@ def elect_leaders(
     return Question(request=request, read=read)
 
 
-def unregister_broker(broker_id: int) -> Question[Outcome]:
+def unregister_broker(broker_id: int) -> Question[AdminOutcome]:
     """Forget a broker that will not come back."""
 
-    def read(answer: Message) -> Outcome | Again:
+    def read(answer: Message) -> AdminOutcome | RetryLater:
         assert isinstance(answer, UnregisterBrokerResponse)
         return outcome(answer.error_code, answer.error_message)
 
     return Question(request=UnregisterBrokerRequest(broker_id=broker_id), read=read)
 
 
-def _replicas(told: Iterable[ReplicaState]) -> tuple[Replica, ...]:
+def _replicas(told: Iterable[ReplicaState]) -> tuple[QuorumReplica, ...]:
     return tuple(
-        Replica(
+        QuorumReplica(
             each.replica_id,
             _known(each.log_end_offset),
             bytes(each.replica_directory_id) if any(each.replica_directory_id) else None,

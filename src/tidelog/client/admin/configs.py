@@ -7,10 +7,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tidelog.client.admin.question import (
-    Again,
+    AdminOutcome,
     AnyNode,
-    Outcome,
     Question,
+    RetryLater,
     TheBroker,
     outcome,
 )
@@ -41,7 +41,7 @@ class ResourceKind(IntEnum):
     BROKER = 4
 
 
-class Change(IntEnum):
+class ConfigOperation(IntEnum):
     """What is done to a setting, by the protocol's numbers."""
 
     SET = 0
@@ -50,7 +50,7 @@ class Change(IntEnum):
     SUBTRACT = 3
 
 
-class ConfigTold(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One setting and where its value comes from."""
 
     value: str | None
@@ -58,17 +58,17 @@ class ConfigTold(NamedTuple):
     is_read_only: bool
 
 
-class ConfigsTold(NamedTuple):
+class ConfigDescription(NamedTuple):
     """The settings by name, or why not."""
 
     error: ErrorCode
     message: str | None
-    configs: dict[str, ConfigTold]
+    configs: dict[str, ConfigEntry]
 
 
 def describe_configs(
     kind: ResourceKind, name: str, *, keys: Iterable[str] | None = None
-) -> Question[ConfigsTold]:
+) -> Question[ConfigDescription]:
     """A broker's own settings are asked of that broker."""
     resource = DescribeConfigsResource(
         resource_type=kind,
@@ -76,14 +76,14 @@ def describe_configs(
         configuration_keys=None if keys is None else list(keys),
     )
 
-    def read(answer: Message) -> ConfigsTold:
+    def read(answer: Message) -> ConfigDescription:
         assert isinstance(answer, DescribeConfigsResponse)
         told = answer.results[0]
         configs = {
-            each.name: ConfigTold(each.value, source_of(each.config_source), each.read_only)
+            each.name: ConfigEntry(each.value, source_of(each.config_source), each.read_only)
             for each in told.configs
         }
-        return ConfigsTold(error_of(told.error_code), told.error_message, configs)
+        return ConfigDescription(error_of(told.error_code), told.error_message, configs)
 
     return Question(
         request=DescribeConfigsRequest(resources=[resource]), read=read, whom=_whom(kind, name)
@@ -93,20 +93,20 @@ def describe_configs(
 def alter_configs(
     kind: ResourceKind,
     name: str,
-    changes: Mapping[str, str | tuple[Change, str | None] | None],
+    changes: Mapping[str, str | tuple[ConfigOperation, str | None] | None],
     *,
     validate_only: bool = False,
-) -> Question[Outcome]:
+) -> Question[AdminOutcome]:
     """A value is set, None deletes; a pair says what else to do (APPEND, SUBTRACT)."""
     configs = []
     for key, change in changes.items():
         if not isinstance(change, tuple):
-            change = (Change.DELETE if change is None else Change.SET, change)
+            change = (ConfigOperation.DELETE if change is None else ConfigOperation.SET, change)
         configs.append(AlterableConfig(name=key, config_operation=change[0], value=change[1]))
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
-    def read(answer: Message) -> Outcome | Again:
+    def read(answer: Message) -> AdminOutcome | RetryLater:
         assert isinstance(answer, IncrementalAlterConfigsResponse)
         return outcome(answer.responses[0].error_code, answer.responses[0].error_message)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidelog.client.admin.question import (
-    Again,
     LeaderOf,
     Question,
+    RetryLater,
     TheBroker,
     needs_another_try,
 )
@@ -48,7 +48,7 @@ AS_DEBUGGER = -2
 _TO_HIGH_WATERMARK = -1
 
 
-class OffsetTold(NamedTuple):
+class ListedOffset(NamedTuple):
     """An offset, or why not; no offset and no error: there is no such record."""
 
     error: ErrorCode
@@ -57,7 +57,7 @@ class OffsetTold(NamedTuple):
     leader_epoch: int | None
 
 
-class EpochEnd(NamedTuple):
+class LeaderEpochEnd(NamedTuple):
     """Where a leader epoch ends: the largest one not above the one asked for."""
 
     error: ErrorCode
@@ -65,7 +65,7 @@ class EpochEnd(NamedTuple):
     end_offset: int | None
 
 
-class ProducerTold(NamedTuple):
+class ActiveProducer(NamedTuple):
     """What a replica remembers of a producer."""
 
     producer_id: int
@@ -74,11 +74,11 @@ class ProducerTold(NamedTuple):
     transaction_start_offset: int | None
 
 
-class ProducersTold(NamedTuple):
+class ProducersDescription(NamedTuple):
     """The producers of one replica, or why not."""
 
     error: ErrorCode
-    producers: tuple[ProducerTold, ...]
+    producers: tuple[ActiveProducer, ...]
 
 
 class RecordsDeleted(NamedTuple):
@@ -95,7 +95,7 @@ def list_offset(
     is_read_committed: bool = False,
     broker_id: int | None = None,
     leader_epoch: int | None = None,
-) -> Question[OffsetTold]:
+) -> Question[ListedOffset]:
     """As a consumer asks: by time, or EARLIEST, LATEST, LARGEST_TIMESTAMP."""
     asked = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
     if leader_epoch is not None:
@@ -109,15 +109,15 @@ def list_offset(
     )
 
 
-def high_watermark(partition: TopicPartition) -> Question[OffsetTold]:
+def high_watermark(partition: TopicPartition) -> Question[ListedOffset]:
     return list_offset(partition, LATEST)
 
 
-def last_stable_offset(partition: TopicPartition) -> Question[OffsetTold]:
+def last_stable_offset(partition: TopicPartition) -> Question[ListedOffset]:
     return list_offset(partition, LATEST, is_read_committed=True)
 
 
-def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[OffsetTold]:
+def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[ListedOffset]:
     """Of the replica on this broker, leader or not: `end(b)` of the scenarios."""
     asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
     return _list_offset(
@@ -132,19 +132,19 @@ def _list_offset(
     replica_id: int,
     isolation_level: int,
     broker_id: int | None,
-) -> Question[OffsetTold]:
+) -> Question[ListedOffset]:
     topic = ListOffsetsTopic(name=partition.topic, partitions=[asked])
     request = ListOffsetsRequest(
         replica_id=replica_id, isolation_level=isolation_level, topics=[topic]
     )
 
-    def read(answer: Message) -> OffsetTold | Again:
+    def read(answer: Message) -> ListedOffset | RetryLater:
         assert isinstance(answer, ListOffsetsResponse)
         told = answer.topics[0].partitions[0]
         error = error_of(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
-            return Again(error)
-        return OffsetTold(
+            return RetryLater(error)
+        return ListedOffset(
             error, _known(told.offset), _known(told.timestamp), _known(told.leader_epoch)
         )
 
@@ -157,7 +157,7 @@ def end_of_leader_epoch(
     *,
     broker_id: int | None = None,
     current_leader_epoch: int | None = None,
-) -> Question[EpochEnd]:
+) -> Question[LeaderEpochEnd]:
     """Where this leader epoch ends in the log of the leader, or of this broker."""
     asked = OffsetForLeaderPartition(partition=partition.index, leader_epoch=leader_epoch)
     if current_leader_epoch is not None:
@@ -166,31 +166,31 @@ def end_of_leader_epoch(
     replica_id = AS_CONSUMER if broker_id is None else AS_DEBUGGER
     request = OffsetForLeaderEpochRequest(replica_id=replica_id, topics=[topic])
 
-    def read(answer: Message) -> EpochEnd | Again:
+    def read(answer: Message) -> LeaderEpochEnd | RetryLater:
         assert isinstance(answer, OffsetForLeaderEpochResponse)
         told = answer.topics[0].partitions[0]
         error = error_of(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
-            return Again(error)
-        return EpochEnd(error, _known(told.leader_epoch), _known(told.end_offset))
+            return RetryLater(error)
+        return LeaderEpochEnd(error, _known(told.leader_epoch), _known(told.end_offset))
 
     return Question(request=request, read=read, whom=_whom(partition, broker_id))
 
 
 def describe_producers(
     partition: TopicPartition, *, broker_id: int | None = None
-) -> Question[ProducersTold]:
+) -> Question[ProducersDescription]:
     """Of the leader, or of the replica on this broker: `prod(b)` of the scenarios."""
     topic = TopicRequest(name=partition.topic, partition_indexes=[partition.index])
 
-    def read(answer: Message) -> ProducersTold | Again:
+    def read(answer: Message) -> ProducersDescription | RetryLater:
         assert isinstance(answer, DescribeProducersResponse)
         told = answer.topics[0].partitions[0]
         error = error_of(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
-            return Again(error)
+            return RetryLater(error)
         producers = tuple(
-            ProducerTold(
+            ActiveProducer(
                 each.producer_id,
                 each.producer_epoch,
                 each.last_sequence + 1 if each.last_sequence >= 0 else None,
@@ -198,7 +198,7 @@ def describe_producers(
             )
             for each in told.active_producers
         )
-        return ProducersTold(error, producers)
+        return ProducersDescription(error, producers)
 
     request = DescribeProducersRequest(topics=[topic])
     return Question(request=request, read=read, whom=_whom(partition, broker_id))
@@ -213,12 +213,12 @@ def delete_records(
     topic = DeleteRecordsTopic(name=partition.topic, partitions=[asked])
     request = DeleteRecordsRequest(topics=[topic], timeout_ms=timeout_ms)
 
-    def read(answer: Message) -> RecordsDeleted | Again:
+    def read(answer: Message) -> RecordsDeleted | RetryLater:
         assert isinstance(answer, DeleteRecordsResponse)
         told = answer.topics[0].partitions[0]
         error = error_of(told.error_code)
         if needs_another_try(error, of_leader=True):
-            return Again(error)
+            return RetryLater(error)
         return RecordsDeleted(error, _known(told.low_watermark))
 
     return Question(request=request, read=read, whom=LeaderOf(partition))

@@ -39,16 +39,16 @@ class TheNode(NamedTuple):
     """Each lane is a connection of its own: answers come in order, so a slow one delays others."""
 
 
-Whom = AnyNode | LeaderOf | TheBroker | TheNode
+RequestTarget = AnyNode | LeaderOf | TheBroker | TheNode
 
 
-class Again(NamedTuple):
+class RetryLater(NamedTuple):
     """This answer is none yet: ask again after a pause."""
 
     error: ErrorCode
 
 
-class Outcome(NamedTuple):
+class AdminOutcome(NamedTuple):
     """Whether something was done; if not, why."""
 
     error: ErrorCode
@@ -64,11 +64,11 @@ class Question(Generic[T]):
     """Refusals are part of the answer; only what another try can cure is asked again."""
 
     request: Message
-    read: Callable[[Message], T | Again]
-    whom: Whom = field(default_factory=AnyNode)
+    read: Callable[[Message], T | RetryLater]
+    whom: RequestTarget = field(default_factory=AnyNode)
     version_max: int | None = None
 
-    def to(self, whom: Whom) -> Question[T]:
+    def to(self, whom: RequestTarget) -> Question[T]:
         """The same question to somebody else."""
         return replace(self, whom=whom)
 
@@ -77,7 +77,7 @@ class Question(Generic[T]):
 
         def read(answer: Message) -> T | None:
             told = self.read(answer)
-            return None if isinstance(told, Again) else told
+            return None if isinstance(told, RetryLater) else told
 
         return Question(
             request=self.request, read=read, whom=self.whom, version_max=self.version_max
@@ -92,6 +92,6 @@ def needs_another_try(error: ErrorCode, *, of_leader: bool = False) -> bool:
     return error in _ASK_AGAIN or (of_leader and error in _LEADER_MOVED)
 
 
-def outcome(code: int, message: str | None) -> Outcome | Again:
+def outcome(code: int, message: str | None) -> AdminOutcome | RetryLater:
     error = error_of(code)
-    return Again(error) if needs_another_try(error) else Outcome(error, message)
+    return RetryLater(error) if needs_another_try(error) else AdminOutcome(error, message)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tidelog.client.admin.question import (
-    Again,
+    AdminOutcome,
     AnyNode,
-    Outcome,
     Question,
+    RetryLater,
     TheBroker,
     needs_another_try,
     outcome,
@@ -52,7 +52,7 @@ REQUEST_TIMEOUT_MS = 30_000
 _BROKER_DECIDES = -1
 
 
-class TopicCreated(NamedTuple):
+class TopicCreation(NamedTuple):
     """What became of a topic that was to be made."""
 
     error: ErrorCode
@@ -94,7 +94,7 @@ def create_topic(
     assignment: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str] | None = None,
     validate_only: bool = False,
-) -> Question[TopicCreated]:
+) -> Question[TopicCreation]:
     """By counts, by default counts, or by an explicit placement: index to brokers."""
     topic = CreatableTopic(
         name=name,
@@ -112,13 +112,13 @@ def create_topic(
         topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS, validate_only=validate_only
     )
 
-    def read(answer: Message) -> TopicCreated | Again:
+    def read(answer: Message) -> TopicCreation | RetryLater:
         assert isinstance(answer, CreateTopicsResponse)
         told = answer.topics[0]
         error = error_of(told.error_code)
         if needs_another_try(error):
-            return Again(error)
-        return TopicCreated(
+            return RetryLater(error)
+        return TopicCreation(
             error,
             told.error_message,
             bytes(told.topic_id) if error == ErrorCode.NONE else None,
@@ -129,14 +129,16 @@ def create_topic(
     return Question(request=request, read=read)
 
 
-def delete_topic(name: str | None = None, *, topic_id: bytes | None = None) -> Question[Outcome]:
+def delete_topic(
+    name: str | None = None, *, topic_id: bytes | None = None
+) -> Question[AdminOutcome]:
     """By name or by id."""
     state = DeleteTopicState(name=name)
     if topic_id is not None:
         state = DeleteTopicState(name=None, topic_id=topic_id)
     request = DeleteTopicsRequest(topics=[state], timeout_ms=REQUEST_TIMEOUT_MS)
 
-    def read(answer: Message) -> Outcome | Again:
+    def read(answer: Message) -> AdminOutcome | RetryLater:
         assert isinstance(answer, DeleteTopicsResponse)
         return outcome(answer.responses[0].error_code, answer.responses[0].error_message)
 
@@ -145,7 +147,7 @@ def delete_topic(name: str | None = None, *, topic_id: bytes | None = None) -> Q
 
 def create_partitions(
     topic: str, *, total: int, assignments: Sequence[Sequence[int]] | None = None
-) -> Question[Outcome]:
+) -> Question[AdminOutcome]:
     """Grow the topic to `total` partitions; `assignments` are the brokers of each new one."""
     placed = None
     if assignments is not None:
@@ -155,7 +157,7 @@ def create_partitions(
         timeout_ms=REQUEST_TIMEOUT_MS,
     )
 
-    def read(answer: Message) -> Outcome | Again:
+    def read(answer: Message) -> AdminOutcome | RetryLater:
         assert isinstance(answer, CreatePartitionsResponse)
         return outcome(answer.results[0].error_code, answer.results[0].error_message)
 

@@ -11,28 +11,28 @@ from collections.abc import Callable, Iterable
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import ConsumerError, CorruptRecords
-from tidelog.client.consumer.fetched import Received
-from tidelog.client.consumer.fetching import Fetching
-from tidelog.client.consumer.locating import Locating
+from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.consumer.fetcher import ConsumerFetcher
 from tidelog.client.consumer.offset_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    Lookup,
-    Result,
+    LookupResult,
+    OffsetLookup,
 )
-from tidelog.client.consumer.positions import Partition, Position
+from tidelog.client.consumer.position_finder import PositionFinder
+from tidelog.client.consumer.positions import AssignedPartition, FetchPosition
 from tidelog.core.model.ids import TopicPartition
 
 
-class Consumer:
+class ConsumerMachine:
     """Attached to a client; `run` and `deadlines_ms` are the client's to call."""
 
     def __init__(self, client: Client, config: ConsumerConfig) -> None:
         self._client = client
         self._config = config
-        self._partitions: dict[TopicPartition, Partition] = {}
-        self._locating = Locating(client, config)
-        self._fetching = Fetching(client, config, self._partitions)
+        self._partitions: dict[TopicPartition, AssignedPartition] = {}
+        self._locating = PositionFinder(client, config)
+        self._fetching = ConsumerFetcher(client, config, self._partitions)
         self._metadata_version: int | None = None
         self._polls_given = 0
         self.on_ready: Callable[[int], None] | None = None
@@ -50,7 +50,7 @@ class Consumer:
             self._fetching.fetched.pop(name, None)
         for name in wanted:
             if name not in self._partitions:
-                self._partitions[name] = Partition(name)
+                self._partitions[name] = AssignedPartition(name)
             self._client.refresh.want_topic(name.topic)
 
     @property
@@ -65,7 +65,7 @@ class Consumer:
         if leader_epoch is not None and metadata.see_leader_epoch(partition, leader_epoch):
             self._client.refresh.doubt()
         leader = metadata.leader(partition)
-        position = Position(offset=offset, offset_epoch=leader_epoch, leader=leader)
+        position = FetchPosition(offset=offset, offset_epoch=leader_epoch, leader=leader)
         self._of(partition).seek(position)
         self._fetching.fetched.pop(partition, None)
 
@@ -80,7 +80,7 @@ class Consumer:
         position = self._of(partition).position
         return position.offset if position is not None else None
 
-    def full_position(self, partition: TopicPartition) -> Position | None:
+    def full_position(self, partition: TopicPartition) -> FetchPosition | None:
         """With the leader epochs that it was read under."""
         return self._of(partition).position
 
@@ -102,7 +102,7 @@ class Consumer:
         self._of(partition).request_reset(reset)
         self._fetching.fetched.pop(partition, None)
 
-    def _of(self, partition: TopicPartition) -> Partition:
+    def _of(self, partition: TopicPartition) -> AssignedPartition:
         try:
             return self._partitions[partition]
         except KeyError:
@@ -110,14 +110,14 @@ class Consumer:
 
     # Records
 
-    def poll(self, now_ms: int, *, records_max: int | None = None) -> list[Received]:
+    def poll(self, now_ms: int, *, records_max: int | None = None) -> list[ConsumerRecord]:
         """What there is, up to `max.poll.records`; ConsumerError if a program must decide."""
         self._polls_given += 1
         for partition in self._partitions.values():
             if partition.error is not None:
                 raise partition.error
         limit = self._config.poll_records_max if records_max is None else records_max
-        taken: list[Received] = []
+        taken: list[ConsumerRecord] = []
         for name in list(self._fetching.fetched):
             if len(taken) >= limit:
                 break
@@ -130,7 +130,7 @@ class Consumer:
                 break
         return taken
 
-    def _take(self, name: TopicPartition, limit: int) -> list[Received]:
+    def _take(self, name: TopicPartition, limit: int) -> list[ConsumerRecord]:
         fetched = self._fetching.fetched[name][1]
         partition = self._partitions[name]
         position = partition.position
@@ -153,7 +153,7 @@ class Consumer:
     def beginning_offsets(
         self,
         partitions: Iterable[TopicPartition],
-        then: Callable[[Result, int], None],
+        then: Callable[[LookupResult, int], None],
         *,
         now_ms: int,
     ) -> None:
@@ -163,7 +163,7 @@ class Consumer:
     def end_offsets(
         self,
         partitions: Iterable[TopicPartition],
-        then: Callable[[Result, int], None],
+        then: Callable[[LookupResult, int], None],
         *,
         now_ms: int,
     ) -> None:
@@ -174,12 +174,12 @@ class Consumer:
     def offsets_for_times(
         self,
         timestamps: dict[TopicPartition, int],
-        then: Callable[[Result, int], None],
+        then: Callable[[LookupResult, int], None],
         *,
         now_ms: int,
     ) -> None:
         """The first offset at or after each time; `then(result, now_ms)` hears of all together."""
-        Lookup(
+        OffsetLookup(
             self._client,
             timestamps,
             then,

@@ -28,7 +28,7 @@ class OutOfRange(ConsumerError):
         self.offset = offset
 
 
-class LogTruncated(ConsumerError):
+class LogTruncationError(ConsumerError):
     """What was read before the position is not what the log has there now (KIP-320)."""
 
     def __init__(
@@ -55,7 +55,7 @@ class CorruptRecords(ConsumerError):
         self.offset = offset
 
 
-class ReadRefused(ConsumerError):
+class PartitionReadRefused(ConsumerError):
     """The broker refuses to say anything about this partition."""
 
     def __init__(self, partition: TopicPartition, error: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.client.consumer.config import ConsumerConfig
-from tidelog.client.consumer.fetch_session import Asked
+from tidelog.client.consumer.fetch_session import FetchSessionRequest
 from tidelog.core.model.ids import ZERO_TOPIC_ID
 from tidelog.core.wire.messages.api_01_fetch import (
     FetchPartition,
@@ -13,7 +13,7 @@ from tidelog.core.wire.messages.api_01_fetch import (
 )
 
 
-def fetch_request(config: ConsumerConfig, asked: Asked) -> FetchRequest:
+def fetch_request(config: ConsumerConfig, asked: FetchSessionRequest) -> FetchRequest:
     """Partitions of one topic stand together."""
     topics: dict[str, FetchTopic] = {}
     for name, wanted in asked.wanted.items():

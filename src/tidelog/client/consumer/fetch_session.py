@@ -17,7 +17,7 @@ _FIRST = 0
 _CLOSING = -1
 
 
-class Wanted(NamedTuple):
+class FetchedPartition(NamedTuple):
     """What is wanted of one partition."""
 
     topic_id: bytes | None
@@ -26,28 +26,28 @@ class Wanted(NamedTuple):
     bytes_max: int
 
 
-class Asked(NamedTuple):
+class FetchSessionRequest(NamedTuple):
     """One request: the session's numbers, what is new, and what is wanted no more."""
 
     session_id: int
     session_number: int
-    wanted: dict[TopicPartition, Wanted]
+    wanted: dict[TopicPartition, FetchedPartition]
     forgotten: list[tuple[TopicPartition, bytes | None]]
 
 
-class FetchSession:
+class FetchSessionHandler:
     """One broker's session."""
 
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._next_number = _FIRST
-        self.partitions: dict[TopicPartition, Wanted] = {}
+        self.partitions: dict[TopicPartition, FetchedPartition] = {}
         """What the broker believes that we want, once it has got the last request."""
 
-    def ask(self, wanted: dict[TopicPartition, Wanted]) -> Asked:
+    def ask(self, wanted: dict[TopicPartition, FetchedPartition]) -> FetchSessionRequest:
         if self._next_number == _FIRST:
             self.partitions = dict(wanted)
-            return Asked(self._session_id, _FIRST, dict(wanted), [])
+            return FetchSessionRequest(self._session_id, _FIRST, dict(wanted), [])
         known = self.partitions
         changed = {each: want for each, want in wanted.items() if known.get(each) != want}
         forgotten = [
@@ -56,9 +56,9 @@ class FetchSession:
             if each not in wanted or wanted[each].topic_id != had.topic_id
         ]
         self.partitions = dict(wanted)
-        return Asked(self._session_id, self._next_number, changed, forgotten)
+        return FetchSessionRequest(self._session_id, self._next_number, changed, forgotten)
 
-    def on_answer(self, asked: Asked, *, error: ErrorCode, session_id: int) -> bool:
+    def on_answer(self, asked: FetchSessionRequest, *, error: ErrorCode, session_id: int) -> bool:
         """False: the answer says nothing, and the next request begins anew."""
         if error != ErrorCode.NONE:
             forgets = error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -74,11 +74,11 @@ class FetchSession:
     def on_no_answer(self) -> None:
         self._begin_anew(self._session_id)
 
-    def closing(self) -> Asked | None:
+    def closing(self) -> FetchSessionRequest | None:
         """The request that ends it; None if there is none to be ended."""
         if self._session_id == NO_SESSION:
             return None
-        return Asked(self._session_id, _CLOSING, {}, [])
+        return FetchSessionRequest(self._session_id, _CLOSING, {}, [])
 
     def _begin_anew(self, session_id: int) -> None:
         """A full request with the old id closes the old session on the way."""

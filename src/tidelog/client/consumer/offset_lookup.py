@@ -28,7 +28,7 @@ LATEST_TIMESTAMP = -1
 CONSUMER_REPLICA = -1
 
 
-class Found(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """Where a time is in a partition."""
 
     offset: int
@@ -42,9 +42,9 @@ class LookupFailed(NamedTuple):
     reason: str
 
 
-Result = dict[TopicPartition, Found | None] | LookupFailed
+LookupResult = dict[TopicPartition, OffsetAndTimestamp | None] | LookupFailed
 """None: there is no record of that time or later."""
-Answers = dict[TopicPartition, Found | ErrorCode | None]
+Answers = dict[TopicPartition, OffsetAndTimestamp | ErrorCode | None]
 
 
 def ask_offsets(
@@ -94,7 +94,7 @@ def _read(answer: Message | NoAnswer, asked: dict[TopicPartition, int]) -> Answe
             elif each.offset < 0:
                 answers[partition] = None
             else:
-                answers[partition] = Found(
+                answers[partition] = OffsetAndTimestamp(
                     each.offset,
                     each.timestamp if each.timestamp >= 0 else None,
                     each.leader_epoch if each.leader_epoch >= 0 else None,
@@ -102,14 +102,14 @@ def _read(answer: Message | NoAnswer, asked: dict[TopicPartition, int]) -> Answe
     return answers
 
 
-class Lookup:
+class OffsetLookup:
     """A machine of its own, attached to the client until it has an answer."""
 
     def __init__(
         self,
         client: Client,
         timestamps: dict[TopicPartition, int],
-        then: Callable[[Result, int], None],
+        then: Callable[[LookupResult, int], None],
         *,
         is_read_committed: bool,
         deadline_ms: int,
@@ -119,7 +119,7 @@ class Lookup:
         self._then = then
         self._is_read_committed = is_read_committed
         self._deadline_ms = deadline_ms
-        self._found: dict[TopicPartition, Found | None] = {}
+        self._found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         self._asked: set[TopicPartition] = set()
         self._failures = 0
         self._retry_at_ms = 0
@@ -184,7 +184,7 @@ class Lookup:
         if self._missing:
             self._failures += 1
 
-    def _end(self, result: Result, now_ms: int) -> None:
+    def _end(self, result: LookupResult, now_ms: int) -> None:
         if self._client.is_attached(self):
             self._client.detach(self)
             self._then(result, now_ms)

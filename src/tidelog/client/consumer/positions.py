@@ -17,7 +17,7 @@ from tidelog.core.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class FetchPosition:
     """The next offset to be read. `offset_epoch` is the leader epoch of the record before it."""
 
     offset: int
@@ -25,7 +25,7 @@ class Position:
     leader: Leader
 
 
-class State(Enum):
+class FetchState(Enum):
     """What must happen before the next fetch."""
 
     LOST = "lost"
@@ -34,16 +34,18 @@ class State(Enum):
     READING = "reading"
 
 
-_NEXT: dict[State, frozenset[State]] = {
-    State.LOST: frozenset({State.RESETTING, State.VALIDATING, State.READING}),
-    State.RESETTING: frozenset({State.RESETTING, State.VALIDATING, State.READING}),
-    State.VALIDATING: frozenset(State) - {State.LOST},
-    State.READING: frozenset(State) - {State.LOST},
+_NEXT: dict[FetchState, frozenset[FetchState]] = {
+    FetchState.LOST: frozenset({FetchState.RESETTING, FetchState.VALIDATING, FetchState.READING}),
+    FetchState.RESETTING: frozenset(
+        {FetchState.RESETTING, FetchState.VALIDATING, FetchState.READING}
+    ),
+    FetchState.VALIDATING: frozenset(FetchState) - {FetchState.LOST},
+    FetchState.READING: frozenset(FetchState) - {FetchState.LOST},
 }
-assert set(_NEXT) == set(State)
+assert set(_NEXT) == set(FetchState)
 
 
-class Partition:
+class AssignedPartition:
     """One assigned partition. Invariant: it has a position unless it is lost or resetting."""
 
     __slots__ = (
@@ -65,8 +67,8 @@ class Partition:
 
     def __init__(self, name: TopicPartition) -> None:
         self.name = name
-        self.state = State.LOST
-        self.position: Position | None = None
+        self.state = FetchState.LOST
+        self.position: FetchPosition | None = None
         self.reset: Reset | None = None
         self.is_paused = False
         self.is_asked = False
@@ -81,7 +83,7 @@ class Partition:
         self._read_replica: int | None = None
         self._read_replica_until_ms = 0
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: FetchState) -> None:
         assert state in _NEXT[self.state], f"{self.state} may not become {state}"
         self.state = state
         self.is_asked = False
@@ -90,7 +92,7 @@ class Partition:
 
     # Moving
 
-    def seek(self, position: Position) -> None:
+    def seek(self, position: FetchPosition) -> None:
         """Read on from here; validate it first if we know what it was read under."""
         self.position = position
         self.error = None
@@ -104,13 +106,13 @@ class Partition:
         self.error = None
         self.reset = reset
         self._read_replica = None
-        self._become(State.RESETTING)
+        self._become(FetchState.RESETTING)
 
     def advance(self, *, offset: int, offset_epoch: int | None) -> None:
         """Records before `offset` have been given to the program."""
-        assert self.state == State.READING and self.position is not None
+        assert self.state == FetchState.READING and self.position is not None
         assert offset >= self.position.offset, "reading only goes forward"
-        self.position = Position(
+        self.position = FetchPosition(
             offset=offset, offset_epoch=offset_epoch, leader=self.position.leader
         )
 
@@ -118,7 +120,7 @@ class Partition:
         """The metadata names this leader; a position that was used with another is validated."""
         if self.position is None or leader.broker_id is None or leader == self.position.leader:
             return
-        self.position = Position(
+        self.position = FetchPosition(
             offset=self.position.offset, offset_epoch=self.position.offset_epoch, leader=leader
         )
         self._read_replica = None
@@ -126,7 +128,7 @@ class Partition:
             self._become(_state_of(self.position))
 
     def validated(self) -> None:
-        self._become(State.READING)
+        self._become(FetchState.READING)
 
     def stuck(self, error: ConsumerError) -> None:
         """Only the program can say how to go on."""
@@ -161,10 +163,10 @@ class Partition:
 
     @property
     def may_fetch(self) -> bool:
-        return self.state == State.READING and not self.is_paused and self.error is None
+        return self.state == FetchState.READING and not self.is_paused and self.error is None
 
 
-def _state_of(position: Position) -> State:
+def _state_of(position: FetchPosition) -> FetchState:
     if position.offset_epoch is None or position.leader.leader_epoch is None:
-        return State.READING
-    return State.VALIDATING
+        return FetchState.READING
+    return FetchState.VALIDATING

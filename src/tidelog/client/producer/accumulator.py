@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from tidelog.client.producer.batch import Batch, record_bytes_max
+from tidelog.client.producer.batch import ProducerBatch, record_bytes_max
 from tidelog.client.producer.config import ProducerConfig
-from tidelog.client.producer.outcome import Ticket
+from tidelog.client.producer.outcome import SendTicket
 from tidelog.core.model.ids import TopicPartition
 
 
-class Appended(Enum):
+class AppendResult(Enum):
     """What became of a record that wants to be taken."""
 
     NO_ROOM = auto()
@@ -30,31 +30,31 @@ class Accumulator:
     def __init__(self, config: ProducerConfig) -> None:
         self._config = config
         self.free_bytes = config.buffer_memory
-        self.queues: dict[TopicPartition, deque[Batch]] = {}
+        self.queues: dict[TopicPartition, deque[ProducerBatch]] = {}
         """Batches to be sent, first first; a partition without any is not there."""
-        self.incomplete: dict[Batch, None] = {}
+        self.incomplete: dict[ProducerBatch, None] = {}
         """All batches without an outcome, oldest first: those in the queues and those in flight."""
 
-    def append(self, ticket: Ticket, partition: TopicPartition, now_ms: int) -> Appended:
+    def append(self, ticket: SendTicket, partition: TopicPartition, now_ms: int) -> AppendResult:
         queue = self.queues.get(partition)
         batch_size = self._config.batch_size
         if queue and queue[-1].try_append(ticket, batch_size=batch_size):
-            return Appended.INTO_OPEN_BATCH
+            return AppendResult.INTO_OPEN_BATCH
         reserved_bytes = max(batch_size, record_bytes_max(ticket))
         if reserved_bytes > self.free_bytes:
-            return Appended.NO_ROOM
+            return AppendResult.NO_ROOM
         self.free_bytes -= reserved_bytes
-        batch = Batch(partition, reserved_bytes=reserved_bytes, now_ms=now_ms)
+        batch = ProducerBatch(partition, reserved_bytes=reserved_bytes, now_ms=now_ms)
         batch.try_append(ticket, batch_size=batch_size)
         self.incomplete[batch] = None
         self.queues.setdefault(partition, deque()).append(batch)
-        return Appended.INTO_NEW_BATCH
+        return AppendResult.INTO_NEW_BATCH
 
     def last_is_full(self, partition: TopicPartition) -> bool:
         queue = self.queues.get(partition)
         return not queue or queue[-1].is_closed
 
-    def take(self, partition: TopicPartition) -> Batch:
+    def take(self, partition: TopicPartition) -> ProducerBatch:
         """The first batch leaves its queue; it takes no more records."""
         queue = self.queues[partition]
         batch = queue.popleft()
@@ -63,7 +63,7 @@ class Accumulator:
             del self.queues[partition]
         return batch
 
-    def put_back(self, batch: Batch, *, after: Sequence[Batch] = ()) -> None:
+    def put_back(self, batch: ProducerBatch, *, after: Sequence[ProducerBatch] = ()) -> None:
         """To the front of its queue, but behind those that must go before it."""
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0
@@ -71,7 +71,13 @@ class Accumulator:
             place += 1
         queue.insert(place, batch)
 
-    def replace(self, batch: Batch, parts: Sequence[Batch], *, after: Sequence[Batch] = ()) -> None:
+    def replace(
+        self,
+        batch: ProducerBatch,
+        parts: Sequence[ProducerBatch],
+        *,
+        after: Sequence[ProducerBatch] = (),
+    ) -> None:
         """Parts go where their whole, which is not in the queue, would have gone."""
         older = list(self.incomplete)
         place = older.index(batch)
@@ -80,7 +86,7 @@ class Accumulator:
         for part in reversed(parts):
             self.put_back(part, after=after)
 
-    def remove(self, batch: Batch) -> None:
+    def remove(self, batch: ProducerBatch) -> None:
         """Out of its queue, wherever it stands in it."""
         queue = self.queues.get(batch.partition)
         if queue is not None and batch in queue:
@@ -88,7 +94,7 @@ class Accumulator:
             if not queue:
                 del self.queues[batch.partition]
 
-    def release(self, batch: Batch) -> None:
+    def release(self, batch: ProducerBatch) -> None:
         """Its outcome is known: its bytes are free again."""
         if batch in self.incomplete:
             del self.incomplete[batch]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.client.producer.outcome import Ok, Refused, Ticket, Unknown
+from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket, SendUnknown
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import HEADER_BYTES
@@ -14,21 +14,21 @@ RECORD_OVERHEAD_BYTES_MAX = 21
 """Length, attributes, two deltas, two lengths and a count, each as long as it can be."""
 
 
-class Identity(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """Who numbers batches: a producer id never travels without its producer epoch."""
 
     producer_id: int
     producer_epoch: int
 
 
-class Numbered(NamedTuple):
+class BatchSequence(NamedTuple):
     """Which batch of its producer this is, for this partition."""
 
-    identity: Identity
+    identity: ProducerIdentity
     base_sequence: int
 
 
-class Batch:
+class ProducerBatch:
     """Invariant: it is told to its tickets exactly once, by `done` or `failed`."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Batch:
         self.attempts = 0
         """How often it went back into its queue."""
         self.size_bytes = HEADER_BYTES
-        self.tickets: list[Ticket] = []
+        self.tickets: list[SendTicket] = []
         self.is_closed = False
         """Takes no more records."""
         self.is_in_flight = False
@@ -70,7 +70,7 @@ class Batch:
         """Made of a batch that was too large."""
         self.may_be_written = False
         """Some attempt ended without anybody saying that it was not written."""
-        self.numbered: Numbered | None = None
+        self.numbered: BatchSequence | None = None
         self.was_renumbered = False
         """A request with its former number may still be on the wire."""
         self._bytes: bytes | None = None
@@ -81,7 +81,7 @@ class Batch:
     def count(self) -> int:
         return len(self.tickets)
 
-    def try_append(self, ticket: Ticket, *, batch_size: int) -> bool:
+    def try_append(self, ticket: SendTicket, *, batch_size: int) -> bool:
         """False, and closed: it is full. The first record is always taken."""
         size_bytes = record_bytes(ticket, count=self.count, base_ms=self._base_ms())
         if self.tickets and (self.is_closed or self.size_bytes + size_bytes > batch_size):
@@ -96,7 +96,7 @@ class Batch:
     def _base_ms(self) -> int | None:
         return self.tickets[0].timestamp_ms if self.tickets else None
 
-    def number(self, numbered: Numbered, *, again: bool = False) -> None:
+    def number(self, numbered: BatchSequence, *, again: bool = False) -> None:
         self.numbered = numbered
         self.was_renumbered |= again
         self._bytes = None
@@ -151,14 +151,14 @@ class Batch:
         for index, ticket in enumerate(self.tickets):
             offset = None if base_offset is None else base_offset + index
             timestamp_ms = ticket.timestamp_ms if append_time_ms is None else append_time_ms
-            ticket.tell(Ok(offset, timestamp_ms), now_ms)
+            ticket.tell(SendOk(offset, timestamp_ms), now_ms)
 
     def failed(
         self, error: str, reason: str, now_ms: int, *, reasons: dict[int, str] | None = None
     ) -> None:
         """`reasons` are those of single records, by their place in the batch."""
         self._end()
-        kind = Unknown if self.may_be_written else Refused
+        kind = SendUnknown if self.may_be_written else SendRefused
         for index, ticket in enumerate(self.tickets):
             if reasons and index not in reasons:
                 ticket.tell(kind(error, "another record of its batch was invalid"), now_ms)
@@ -171,12 +171,12 @@ class Batch:
         self.is_in_flight = False
         self._bytes = None
 
-    def parts(self, *, batch_size: int) -> list[Batch]:
+    def parts(self, *, batch_size: int) -> list[ProducerBatch]:
         """The same records in smaller batches, numbered as they were."""
-        parts: list[Batch] = []
+        parts: list[ProducerBatch] = []
         for ticket in self.tickets:
             if not parts or not parts[-1].try_append(ticket, batch_size=batch_size):
-                part = Batch(self.partition, reserved_bytes=0, now_ms=self.created_ms)
+                part = ProducerBatch(self.partition, reserved_bytes=0, now_ms=self.created_ms)
                 part.is_part = True
                 part.may_be_written = self.may_be_written
                 part.try_append(ticket, batch_size=batch_size)
@@ -187,13 +187,13 @@ class Batch:
         return parts
 
 
-def record_bytes_max(ticket: Ticket) -> int:
+def record_bytes_max(ticket: SendTicket) -> int:
     """What a batch of this record alone takes at most."""
     size_bytes = HEADER_BYTES + RECORD_OVERHEAD_BYTES_MAX
     return size_bytes + len(ticket.key or b"") + len(ticket.value or b"") + _headers_bytes(ticket)
 
 
-def record_bytes(ticket: Ticket, *, count: int, base_ms: int | None) -> int:
+def record_bytes(ticket: SendTicket, *, count: int, base_ms: int | None) -> int:
     """What this record adds to a batch that has `count` already."""
     delta_ms = 0 if base_ms is None else ticket.timestamp_ms - base_ms
     size_bytes = 1 + _varint_bytes(delta_ms) + _varint_bytes(count)
@@ -203,7 +203,7 @@ def record_bytes(ticket: Ticket, *, count: int, base_ms: int | None) -> int:
     return _varint_bytes(size_bytes) + size_bytes
 
 
-def _headers_bytes(ticket: Ticket) -> int:
+def _headers_bytes(ticket: SendTicket) -> int:
     size_bytes = 0
     for name, content in ticket.headers:
         name_bytes = len(name.encode("utf-8", "surrogateescape"))

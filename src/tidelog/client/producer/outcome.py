@@ -19,32 +19,32 @@ RECORD_TOO_LARGE = "RECORD_TOO_LARGE"
 PRODUCER_CLOSED = "PRODUCER_CLOSED"
 
 
-class Ok(NamedTuple):
+class SendOk(NamedTuple):
     """The cluster has it; with acks=0 it was sent, and nobody said where it went."""
 
     offset: int | None
     timestamp_ms: int | None = None
 
 
-class Refused(NamedTuple):
+class SendRefused(NamedTuple):
     """It is certainly not in the log."""
 
     error: str
     reason: str
 
 
-class Unknown(NamedTuple):
+class SendUnknown(NamedTuple):
     """It may be in the log once, or not at all."""
 
     error: str
     reason: str
 
 
-Outcome = Ok | Refused | Unknown
-Told = Callable[["Ticket", int], None]
+SendOutcome = SendOk | SendRefused | SendUnknown
+OnOutcome = Callable[["SendTicket", int], None]
 
 
-class Ticket:
+class SendTicket:
     """One record on its way; it hears of its outcome once."""
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Ticket:
         wanted_index: int | None,
         headers: Sequence[Header],
         timestamp_ms: int,
-        then: Told | None,
+        then: OnOutcome | None,
     ) -> None:
         self.topic = topic
         self.value = value
@@ -79,7 +79,7 @@ class Ticket:
         self.wanted_index = wanted_index
         self.partition: TopicPartition | None = None
         """Known as soon as it is in a batch."""
-        self.outcome: Outcome | None = None
+        self.outcome: SendOutcome | None = None
         self.blocked_until_ms: int | None = None
         self._then = then
 
@@ -92,7 +92,7 @@ class Ticket:
     def is_done(self) -> bool:
         return self.outcome is not None
 
-    def tell(self, outcome: Outcome, now_ms: int) -> None:
+    def tell(self, outcome: SendOutcome, now_ms: int) -> None:
         assert self.outcome is None, "an outcome is told once"
         self.outcome = outcome
         self.blocked_until_ms = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from tidelog.client.client import Client
-from tidelog.client.producer.accumulator import Accumulator, Appended
+from tidelog.client.producer.accumulator import Accumulator, AppendResult
 from tidelog.client.producer.batch import record_bytes_max
 from tidelog.client.producer.config import ProducerConfig
 from tidelog.client.producer.outcome import (
@@ -18,11 +18,11 @@ from tidelog.client.producer.outcome import (
     PRODUCER_CLOSED,
     RECORD_TOO_LARGE,
     TIMED_OUT,
-    Refused,
-    Ticket,
-    Told,
+    OnOutcome,
+    SendRefused,
+    SendTicket,
 )
-from tidelog.client.producer.partitioning import Sticky, partition_for_key
+from tidelog.client.producer.partitioner import StickyPartitioner, partition_for_key
 from tidelog.client.producer.sender import Sender
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -37,7 +37,7 @@ class ProducerClosed(Exception):
     """A record was given to a producer that takes none any more."""
 
 
-class Producer:
+class ProducerMachine:
     """Attached to a client; `run` and `deadlines_ms` are the client's to call."""
 
     def __init__(self, client: Client, config: ProducerConfig) -> None:
@@ -45,8 +45,8 @@ class Producer:
         self._config = config
         self._accumulator = Accumulator(config)
         self._sender = Sender(client, config, self._accumulator)
-        self._sticky = Sticky(batch_size=config.batch_size, random=client.random)
-        self._blocked: list[Ticket] = []
+        self._sticky = StickyPartitioner(batch_size=config.batch_size, random=client.random)
+        self._blocked: list[SendTicket] = []
         self._lacks_room = False
         """Somebody waits for room: nothing lingers, as in Java."""
         self._flushes: list[_Flush] = []
@@ -67,12 +67,12 @@ class Producer:
         partition: int | None = None,
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
-        then: Told | None = None,
-    ) -> Ticket:
+        then: OnOutcome | None = None,
+    ) -> SendTicket:
         """`then(ticket, now_ms)` hears the outcome, at once if the record is refused at once."""
         if self.is_closed:
             raise ProducerClosed("this producer is closed")
-        ticket = Ticket(
+        ticket = SendTicket(
             topic,
             value,
             key=key,
@@ -116,7 +116,7 @@ class Producer:
         """Take nothing more and send the rest at once; `pending` says how much is left."""
         self.is_closed = True
         for ticket in self._blocked:
-            ticket.tell(Refused(PRODUCER_CLOSED, "closed while it was blocked"), now_ms)
+            ticket.tell(SendRefused(PRODUCER_CLOSED, "closed while it was blocked"), now_ms)
         self._blocked.clear()
 
     def abort(self, now_ms: int) -> None:
@@ -161,7 +161,7 @@ class Producer:
     def _admit_blocked(self, now_ms: int) -> bool:
         """Take what can be taken now, in order; refuse what waited too long. True if any was."""
         stuck_topics: set[str] = set()
-        still_blocked: list[Ticket] = []
+        still_blocked: list[SendTicket] = []
         blocked, self._blocked = self._blocked, []
         self._lacks_room = False
         for ticket in blocked:
@@ -175,24 +175,24 @@ class Producer:
         self._blocked = still_blocked + self._blocked
         return len(still_blocked) < len(blocked)
 
-    def _time_out(self, ticket: Ticket, now_ms: int) -> None:
+    def _time_out(self, ticket: SendTicket, now_ms: int) -> None:
         waited_ms = self._config.max_block_ms
         if self._has_metadata(ticket):
             reason = f"no room in the buffer after {waited_ms} ms"
-            ticket.tell(Refused(BUFFER_EXHAUSTED, reason), now_ms)
+            ticket.tell(SendRefused(BUFFER_EXHAUSTED, reason), now_ms)
         else:
             reason = f"{_place(ticket)} is not in the metadata after {waited_ms} ms"
-            ticket.tell(Refused(TIMED_OUT, reason), now_ms)
+            ticket.tell(SendRefused(TIMED_OUT, reason), now_ms)
 
-    def _admit(self, ticket: Ticket, now_ms: int) -> bool:
+    def _admit(self, ticket: SendTicket, now_ms: int) -> bool:
         """True if it has been taken or refused; False if it must wait."""
         sequences = self._sender.sequences
         if sequences is not None and sequences.fatal is not None:
-            ticket.tell(Refused(*sequences.fatal), now_ms)
+            ticket.tell(SendRefused(*sequences.fatal), now_ms)
             return True
         facts = self._client.metadata.topics.get(ticket.topic)
         if facts is not None and facts.error in _TOPIC_REFUSED:
-            ticket.tell(Refused(facts.error.name, f"topic {ticket.topic}"), now_ms)
+            ticket.tell(SendRefused(facts.error.name, f"topic {ticket.topic}"), now_ms)
             return True
         if not self._has_metadata(ticket):
             self._client.refresh.doubt()
@@ -201,15 +201,15 @@ class Producer:
         limit_bytes = min(self._config.request_bytes_max, self._config.buffer_memory)
         if size_bytes > limit_bytes:
             reason = f"{size_bytes} bytes are more than {limit_bytes}"
-            ticket.tell(Refused(RECORD_TOO_LARGE, reason), now_ms)
+            ticket.tell(SendRefused(RECORD_TOO_LARGE, reason), now_ms)
             return True
         return not self._lacks_room and self._append(ticket, now_ms)
 
-    def _has_metadata(self, ticket: Ticket) -> bool:
+    def _has_metadata(self, ticket: SendTicket) -> bool:
         count = self._client.metadata.partition_count(ticket.topic)
         return count is not None and (ticket.wanted_index is None or ticket.wanted_index < count)
 
-    def _append(self, ticket: Ticket, now_ms: int) -> bool:
+    def _append(self, ticket: SendTicket, now_ms: int) -> bool:
         metadata = self._client.metadata
         is_sticky = ticket.wanted_index is None and ticket.key is None
         if ticket.wanted_index is not None:
@@ -222,14 +222,14 @@ class Producer:
             index = self._sticky.choose(ticket.topic, metadata)
         partition = TopicPartition(ticket.topic, index)
         appended = self._accumulator.append(ticket, partition, now_ms)
-        if appended == Appended.NO_ROOM:
+        if appended == AppendResult.NO_ROOM:
             self._lacks_room = True
             return False
         is_full = self._accumulator.last_is_full(partition)
         if is_sticky:
             size_bytes = record_bytes_max(ticket)
             self._sticky.gave(ticket.topic, size_bytes, batch_is_full=is_full)
-        self.needs_run |= is_full or appended == Appended.INTO_NEW_BATCH
+        self.needs_run |= is_full or appended == AppendResult.INTO_NEW_BATCH
         ticket.partition = partition
         ticket.blocked_until_ms = None
         return True
@@ -238,12 +238,12 @@ class Producer:
 class _Flush:
     """Somebody waits until these records have an outcome."""
 
-    def __init__(self, waits_for: list[Ticket], then: Callable[[int], None] | None) -> None:
+    def __init__(self, waits_for: list[SendTicket], then: Callable[[int], None] | None) -> None:
         self.waits_for = waits_for
         self.then = then
 
 
-def _place(ticket: Ticket) -> str:
+def _place(ticket: SendTicket) -> str:
     if ticket.wanted_index is None:
         return f"topic {ticket.topic}"
     return f"partition {ticket.topic}-{ticket.wanted_index}"

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Sequence
 
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
-from tidelog.client.cluster_metadata import STALE_METADATA, told_leader
+from tidelog.client.cluster_metadata import STALE_METADATA, leader_from_wire
 from tidelog.client.events import BatchExpired, BatchRetried, BatchSplit, LeaderHinted
 from tidelog.client.producer.accumulator import Accumulator
-from tidelog.client.producer.batch import Batch
+from tidelog.client.producer.batch import ProducerBatch
 from tidelog.client.producer.config import ProducerConfig
-from tidelog.client.producer.identifying import Identifying
 from tidelog.client.producer.outcome import PRODUCER_CLOSED, TIMED_OUT
-from tidelog.client.producer.requests import ProduceCall, Said, produce_call
+from tidelog.client.producer.produce_call import (
+    BatchProduceCall,
+    PartitionProduceResult,
+    produce_call,
+)
+from tidelog.client.producer.producer_id import ProducerIdRequester
 from tidelog.client.producer.sequences import Sequences
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -58,7 +62,7 @@ class Sender:
         self._accumulator = accumulator
         self.sequences = Sequences() if config.is_idempotent else None
         self._identifying = (
-            Identifying(client, self.sequences) if self.sequences is not None else None
+            ProducerIdRequester(client, self.sequences) if self.sequences is not None else None
         )
         self._back_off = BackOff(
             first_ms=config.client.retry_backoff_ms,
@@ -125,7 +129,7 @@ class Sender:
                 self._wake_by(batch.created_ms + self._config.linger_ms)
         return ready
 
-    def _has_lingered(self, batch: Batch, now_ms: int) -> bool:
+    def _has_lingered(self, batch: ProducerBatch, now_ms: int) -> bool:
         return now_ms - batch.created_ms >= self._config.linger_ms
 
     def _wake_by(self, at_ms: int) -> None:
@@ -151,8 +155,8 @@ class Sender:
         call.send(self._answered, now_ms)
         return True
 
-    def _drain(self, node: int, now_ms: int) -> list[Batch]:
-        batches: list[Batch] = []
+    def _drain(self, node: int, now_ms: int) -> list[ProducerBatch]:
+        batches: list[ProducerBatch] = []
         size_bytes = 0
         for partition in self._in_turn(node):
             batch = self._accumulator.queues[partition][0]
@@ -183,13 +187,18 @@ class Sender:
 
     # Answers
 
-    def _answered(self, call: ProduceCall, said: dict[TopicPartition, Said], now_ms: int) -> None:
+    def _answered(
+        self,
+        call: BatchProduceCall,
+        said: dict[TopicPartition, PartitionProduceResult],
+        now_ms: int,
+    ) -> None:
         for batch in call.batches:
             self._decide(batch, said[batch.partition], now_ms)
         for batch in call.batches:
             self._take_hint(batch.partition, said[batch.partition], call)
 
-    def _decide(self, batch: Batch, said: Said, now_ms: int) -> None:
+    def _decide(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
         batch.is_in_flight = False
         self._muted.discard(batch.partition)
         if said.error in STALE_METADATA:
@@ -210,13 +219,13 @@ class Sender:
         else:
             self._fail(batch, said, now_ms)
 
-    def _done(self, batch: Batch, said: Said, now_ms: int) -> None:
+    def _done(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
         if self.sequences is not None:
             self.sequences.completed(batch)
         self._accumulator.release(batch)
         batch.done(base_offset=said.base_offset, append_time_ms=said.append_time_ms, now_ms=now_ms)
 
-    def _may_retry(self, batch: Batch, said: Said, now_ms: int) -> bool:
+    def _may_retry(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> bool:
         if self._is_expired(batch, now_ms) or batch.attempts >= self._config.retries:
             return False
         if self.sequences is None:
@@ -225,7 +234,7 @@ class Sender:
             batch, said.error, log_start_known=said.log_start_offset is not None
         )
 
-    def _retry(self, batch: Batch, said: Said, now_ms: int) -> None:
+    def _retry(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
         batch.requeued(pause_ms=self._back_off.pause_ms(batch.attempts), now_ms=now_ms)
         self._accumulator.put_back(batch, after=self._before(batch))
         numbered = batch.numbered
@@ -240,14 +249,14 @@ class Sender:
             )
         )
 
-    def _before(self, batch: Batch) -> Sequence[Batch]:
+    def _before(self, batch: ProducerBatch) -> Sequence[ProducerBatch]:
         """The batches that must be written before this one; without numbers, nobody cares."""
         if self.sequences is None:
             return ()
         in_flight = self.sequences.in_flight(batch.partition)
         return in_flight[: in_flight.index(batch)]
 
-    def _split(self, batch: Batch) -> None:
+    def _split(self, batch: ProducerBatch) -> None:
         """The broker takes no batch of this size; a part that is refused too gets half of it."""
         size_bytes = self._config.batch_size
         if batch.is_part:
@@ -261,16 +270,18 @@ class Sender:
             BatchSplit(partition=str(batch.partition), records=batch.count, parts=len(parts))
         )
 
-    def _fail(self, batch: Batch, said: Said, now_ms: int) -> None:
+    def _fail(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
         if self.sequences is not None:
             self.sequences.failed(batch, said.error, said.reason)
         self._accumulator.release(batch)
         batch.failed(said.error.name, said.reason, now_ms, reasons=said.reasons)
 
-    def _take_hint(self, partition: TopicPartition, said: Said, call: ProduceCall) -> None:
+    def _take_hint(
+        self, partition: TopicPartition, said: PartitionProduceResult, call: BatchProduceCall
+    ) -> None:
         if said.leader is None:
             return
-        leader = told_leader(leader_id=said.leader[0], leader_epoch=said.leader[1])
+        leader = leader_from_wire(leader_id=said.leader[0], leader_epoch=said.leader[1])
         if self._client.metadata.learn_leader(partition, leader, call.endpoints):
             assert leader.broker_id is not None and leader.leader_epoch is not None
             self._client.trace.emit(
@@ -283,7 +294,7 @@ class Sender:
 
     # Time
 
-    def _is_expired(self, batch: Batch, now_ms: int) -> bool:
+    def _is_expired(self, batch: ProducerBatch, now_ms: int) -> bool:
         return now_ms - batch.created_ms >= self._config.delivery_timeout_ms
 
     def _expire(self, now_ms: int) -> None:

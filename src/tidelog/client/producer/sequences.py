@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidelog.client.producer.batch import Batch, Identity, Numbered
+from tidelog.client.producer.batch import BatchSequence, ProducerBatch, ProducerIdentity
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.limits import (
@@ -40,26 +40,26 @@ def sequence_after(sequence: int, count: int) -> int:
 class _Partition:
     """One partition's numbers. `in_flight` are numbered batches without an outcome, in order."""
 
-    identity: Identity | None = None
+    identity: ProducerIdentity | None = None
     next_sequence: int = 0
     acked_end: int = 0
     """The sequence after the last one that is acknowledged."""
     unresolved_end: int | None = None
     """The sequence after a batch that was given up without knowing whether it is written."""
-    in_flight: list[Batch] = field(default_factory=list)
+    in_flight: list[ProducerBatch] = field(default_factory=list)
 
 
 class Sequences:
     """One producer's identity and numbers."""
 
     def __init__(self) -> None:
-        self.identity: Identity | None = None
+        self.identity: ProducerIdentity | None = None
         self.fatal: tuple[str, str] | None = None
         """The error and reason after which nothing is sent any more."""
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._to_restart: dict[TopicPartition, None] = {}
 
-    def in_flight(self, partition: TopicPartition) -> list[Batch]:
+    def in_flight(self, partition: TopicPartition) -> list[ProducerBatch]:
         return self._of(partition).in_flight
 
     def _of(self, partition: TopicPartition) -> _Partition:
@@ -67,7 +67,7 @@ class Sequences:
 
     # Leaving
 
-    def may_leave(self, batch: Batch) -> bool:
+    def may_leave(self, batch: ProducerBatch) -> bool:
         """Whether this batch, the first of its queue, may go on the wire now."""
         known = self._of(batch.partition)
         if self.identity is None:
@@ -81,7 +81,7 @@ class Sequences:
             return False
         return len(known.in_flight) < PRODUCER_REQUESTS_IN_FLIGHT_MAX
 
-    def leave(self, batch: Batch) -> None:
+    def leave(self, batch: ProducerBatch) -> None:
         """Number the batch, unless it has a number already."""
         assert self.identity is not None
         if batch.numbered is not None:
@@ -89,13 +89,13 @@ class Sequences:
         known = self._of(batch.partition)
         if known.identity != self.identity:
             self._restart(known)
-        batch.number(Numbered(self.identity, known.next_sequence))
+        batch.number(BatchSequence(self.identity, known.next_sequence))
         known.next_sequence = sequence_after(known.next_sequence, batch.count)
         known.in_flight.append(batch)
 
     # Coming back
 
-    def completed(self, batch: Batch) -> None:
+    def completed(self, batch: ProducerBatch) -> None:
         known = self._of(batch.partition)
         assert batch.numbered is not None
         end = sequence_after(batch.numbered.base_sequence, batch.count)
@@ -103,7 +103,9 @@ class Sequences:
             known.acked_end = end
         self._settle(known, batch)
 
-    def may_retry(self, batch: Batch, error: ErrorCode, *, log_start_known: bool = True) -> bool:
+    def may_retry(
+        self, batch: ProducerBatch, error: ErrorCode, *, log_start_known: bool = True
+    ) -> bool:
         """Whether the same batch may be sent again; asks for a new producer epoch if it must."""
         if error == ErrorCode.UNKNOWN_PRODUCER_ID:
             if log_start_known and not batch.was_renumbered:
@@ -123,7 +125,7 @@ class Sequences:
             self._to_restart[batch.partition] = None
         return True
 
-    def failed(self, batch: Batch, error: ErrorCode, reason: str) -> None:
+    def failed(self, batch: ProducerBatch, error: ErrorCode, reason: str) -> None:
         """It was refused and will not be sent again.
 
         Those behind it are not numbered anew at once, as Java does, although it leaves a gap:
@@ -138,7 +140,7 @@ class Sequences:
             self.fatal = (error.name, reason)
         self.given_up(batch)
 
-    def given_up(self, batch: Batch) -> None:
+    def given_up(self, batch: ProducerBatch) -> None:
         """No more time or retries for it: perhaps it is written, perhaps it leaves a gap."""
         if batch.numbered is None:
             return
@@ -146,18 +148,18 @@ class Sequences:
         self._settle(known, batch)
         known.unresolved_end = sequence_after(batch.numbered.base_sequence, batch.count)
 
-    def split(self, batch: Batch, parts: list[Batch]) -> None:
+    def split(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """Parts share the numbers of their whole."""
         assert batch.numbered is not None
         known = self._of(batch.partition)
         sequence = batch.numbered.base_sequence
         for part in parts:
-            part.number(Numbered(batch.numbered.identity, sequence))
+            part.number(BatchSequence(batch.numbered.identity, sequence))
             sequence = sequence_after(sequence, part.count)
         place = known.in_flight.index(batch)
         known.in_flight[place : place + 1] = parts
 
-    def _settle(self, known: _Partition, batch: Batch) -> None:
+    def _settle(self, known: _Partition, batch: ProducerBatch) -> None:
         known.in_flight = [each for each in known.in_flight if each is not batch]
 
     # Gaps
@@ -178,7 +180,7 @@ class Sequences:
             self.identity._replace(producer_epoch=self.identity.producer_epoch + 1)
         )
 
-    def identify(self, identity: Identity) -> tuple[TopicPartition, ...]:
+    def identify(self, identity: ProducerIdentity) -> tuple[TopicPartition, ...]:
         """From now on under this identity; partitions with a gap begin again."""
         self.identity = identity
         restarted = tuple(self._to_restart)
@@ -194,7 +196,7 @@ class Sequences:
         known.next_sequence = known.acked_end = 0
         known.unresolved_end = None
         for batch in known.in_flight:
-            batch.number(Numbered(self.identity, known.next_sequence), again=True)
+            batch.number(BatchSequence(self.identity, known.next_sequence), again=True)
             known.next_sequence = sequence_after(known.next_sequence, batch.count)
 
     def check(self) -> None:

@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterable
 
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
-from tidelog.client.cluster_metadata import STALE_METADATA, Leader, told_leader
+from tidelog.client.cluster_metadata import STALE_METADATA, Leader, leader_from_wire
 from tidelog.client.ranges.config import RangeConfig
 from tidelog.client.ranges.errors import Loss, RangeError, RangeLost, RangeRefused, RangeStalled
-from tidelog.client.ranges.fetched import AbortedTransaction, Fetched, whole_batches
-from tidelog.client.ranges.lost_and_found import find_fences, find_truncation
+from tidelog.client.ranges.fetched_range import (
+    FetchedAbortedTransaction,
+    FetchedRange,
+    whole_batches,
+)
+from tidelog.client.ranges.log_bounds import find_bounds, find_truncation
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
@@ -73,7 +77,7 @@ class RangeFetch:
         self._end_offset = end_offset
         self._keep = keep
         self.next_offset = start_offset
-        self.fetched: Fetched | None = None
+        self.fetched: FetchedRange | None = None
         self.error: RangeError | None = None
         self._is_asked = False
         self._retry_at_ms = 0
@@ -100,7 +104,7 @@ class RangeFetch:
         """Everything has come, and has been taken."""
         return self.fetched is None and self.next_offset >= self._end_offset
 
-    def take(self, now_ms: int) -> Fetched | None:
+    def take(self, now_ms: int) -> FetchedRange | None:
         """The next piece, if it has come."""
         taken, self.fetched = self.fetched, None
         self._waits_since_ms = now_ms
@@ -288,10 +292,10 @@ class RangeFetch:
         self._bytes_per_offset = whole.bytes_end / (whole.next_offset - offset)
         self._read_epoch = whole.leader_epoch if whole.leader_epoch >= 0 else self._read_epoch
         self.next_offset = whole.next_offset
-        self.fetched = Fetched(
+        self.fetched = FetchedRange(
             records=self._keep(records[: whole.bytes_end]),
             aborted=tuple(
-                AbortedTransaction(each.producer_id, each.first_offset)
+                FetchedAbortedTransaction(each.producer_id, each.first_offset)
                 for each in data.aborted_transactions or ()
             ),
             start_offset=offset,
@@ -312,7 +316,7 @@ class RangeFetch:
 
     def _take_hint(self, data: PartitionData, answer: FetchResponse) -> None:
         told = data.current_leader
-        leader = told_leader(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
+        leader = leader_from_wire(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
         self._client.metadata.learn_leader(self._partition, leader, answer.node_endpoints)
 
     def _refused(self, node: int, error: ErrorCode, now_ms: int) -> None:
@@ -348,7 +352,7 @@ class RangeFetch:
                     high_watermark=high_watermark,
                 )
 
-        find_fences(self._client, self._partition, found, now_ms=now_ms)
+        find_bounds(self._client, self._partition, found, now_ms=now_ms)
 
     def _validate(self, leader: Leader, read_epoch: int, now_ms: int) -> None:
         self._is_asked = True

@@ -14,14 +14,14 @@ import json
 import time
 from typing import Any, TextIO
 
-from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
+from tidelog.client.producer.outcome import SendOk, SendOutcome, SendRefused, SendTicket
 
 FORMAT = "tidelog-acks"
 VERSION = 1
 TRANSACTION_OUTCOMES = ("committed", "aborted", "unknown")
 
 
-class Told:
+class OutcomeCounts:
     """Counts of outcomes and of errors; one reason is kept for each error."""
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class Told:
     def total(self) -> int:
         return self.ok + self.refused + self.unknown
 
-    def add(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Ok):
+    def add(self, outcome: SendOutcome) -> None:
+        if isinstance(outcome, SendOk):
             self.ok += 1
             return
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, SendRefused):
             self.refused += 1
         else:
             self.unknown += 1
@@ -90,7 +90,7 @@ class AcksJournal:
     def told(
         self,
         number: int,
-        ticket: Ticket,
+        ticket: SendTicket,
         *,
         sent_us: int,
         told_us: int,
@@ -107,7 +107,7 @@ class AcksJournal:
         assert outcome in TRANSACTION_OUTCOMES, outcome
         self._write({"transaction": transaction, "outcome": outcome, "told_us": told_us})
 
-    def end(self, told: Told) -> None:
+    def end(self, told: OutcomeCounts) -> None:
         self._write({"end": told.as_json(), "ended_ms": time.time_ns() // 1_000_000})
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ class AcksJournal:
         self._file.flush()
 
 
-def entry(number: int, ticket: Ticket, *, sent_us: int, told_us: int) -> dict[str, Any]:
+def entry(number: int, ticket: SendTicket, *, sent_us: int, told_us: int) -> dict[str, Any]:
     """One record's line. Times are on the monotonic clock that all processes of a machine share."""
     outcome = ticket.outcome
     assert outcome is not None
@@ -125,20 +125,20 @@ def entry(number: int, ticket: Ticket, *, sent_us: int, told_us: int) -> dict[st
         "key": text_of(ticket.key),
         "value_sha256": None if ticket.value is None else hashlib.sha256(ticket.value).hexdigest(),
         "partition": place.index if place is not None else ticket.wanted_index,
-        "offset": outcome.offset if isinstance(outcome, Ok) else None,
+        "offset": outcome.offset if isinstance(outcome, SendOk) else None,
         "outcome": word(outcome),
-        "error": None if isinstance(outcome, Ok) else outcome.error,
-        "reason": None if isinstance(outcome, Ok) else outcome.reason,
+        "error": None if isinstance(outcome, SendOk) else outcome.error,
+        "reason": None if isinstance(outcome, SendOk) else outcome.reason,
         "timestamp_ms": ticket.timestamp_ms,
         "sent_us": sent_us,
         "told_us": told_us,
     }
 
 
-def word(outcome: Outcome) -> str:
-    if isinstance(outcome, Ok):
+def word(outcome: SendOutcome) -> str:
+    if isinstance(outcome, SendOk):
         return "ok"
-    return "refused" if isinstance(outcome, Refused) else "unknown"
+    return "refused" if isinstance(outcome, SendRefused) else "unknown"
 
 
 def text_of(data: bytes | None) -> str | dict[str, str] | None:

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Ticket
-from tidelog.client.shells.acks_journal import AcksJournal, Told
-from tidelog.client.shells.blocking import CLOSE_TIMEOUT_S, Producer, Sent
-from tidelog.client.shells.closing import Closing
+from tidelog.client.producer.outcome import SendTicket
+from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts
+from tidelog.client.shells.blocking_clients import CLOSE_TIMEOUT_S, Producer, SentRecord
+from tidelog.client.shells.closeable import Closeable
 from tidelog.core.wire.records import Header
 
 
-class JournalledProducer(Closing):
+class JournalledProducer(Closeable):
     """For one topic. A journal that is there already is continued with another run."""
 
     def __init__(
@@ -47,7 +47,7 @@ class JournalledProducer(Closing):
         self._turn = threading.Lock()
         self._producer = Producer(settings)
         self.sent = 0
-        self.told = Told()
+        self.told = OutcomeCounts()
         """Counts; complete when the producer is closed."""
         self._journal.begin(
             run=run or secrets.token_hex(4),
@@ -65,7 +65,7 @@ class JournalledProducer(Closing):
         partition: int | None = None,
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
-    ) -> Sent:
+    ) -> SentRecord:
         """As the producer's own."""
         with self._turn:
             number = self.sent
@@ -92,7 +92,7 @@ class JournalledProducer(Closing):
         self._journal.end(self.told)
         self._file.close()
 
-    def _hear(self, number: int, sent_us: int, ticket: Ticket) -> None:
+    def _hear(self, number: int, sent_us: int, ticket: SendTicket) -> None:
         assert ticket.outcome is not None
         self.told.add(ticket.outcome)
         self._journal.told(number, ticket, sent_us=sent_us, told_us=_now_us())

@@ -16,21 +16,21 @@ from functools import partial
 from tidelog.client.consumer.offset_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
-    Lookup,
     LookupFailed,
-    Result,
+    LookupResult,
+    OffsetLookup,
 )
 from tidelog.client.ranges.config import STALLED_MS, range_config
 from tidelog.client.ranges.errors import RangeStalled
-from tidelog.client.ranges.fetched import Fetched
+from tidelog.client.ranges.fetched_range import FetchedRange
 from tidelog.client.ranges.range_fetch import RangeFetch
 from tidelog.client.settings import Given
-from tidelog.client.shells.closing import Closing
+from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
 
 
-class RangeClient(Closing):
+class RangeClient(Closeable):
     """Connections and metadata for any number of ranges; settings are a consumer's."""
 
     def __init__(self, settings: Given, *, stalled_s: float = STALLED_MS / 1_000) -> None:
@@ -40,7 +40,7 @@ class RangeClient(Closing):
 
     def read(
         self, partition: TopicPartition, *, start_offset: int, end_offset: int
-    ) -> Iterator[Fetched]:
+    ) -> Iterator[FetchedRange]:
         """Everything in the log from `start_offset` to before `end_offset`, piece by piece.
 
         Raises RangeLost where records are gone, RangeRefused and RangeStalled. What the program
@@ -68,9 +68,9 @@ class RangeClient(Closing):
     def fences(self, partition: TopicPartition) -> tuple[int, int]:
         """Where the partition begins now, and where it ends for a reader with these settings."""
         now_ms = self._loop.now_ms()
-        told: dict[int, Result] = {}
+        told: dict[int, LookupResult] = {}
         for timestamp in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
-            Lookup(
+            OffsetLookup(
                 self._loop.client,
                 {partition: timestamp},
                 partial(_note, told, timestamp),
@@ -84,7 +84,7 @@ class RangeClient(Closing):
         first, end = (_offset(told[each], partition) for each in sorted(told))
         return first, end
 
-    def _wait_for(self, machine: RangeFetch) -> Fetched:
+    def _wait_for(self, machine: RangeFetch) -> FetchedRange:
         machine.wait_begins(self._loop.now_ms())
         wait_ms: int | None = 0  # the first turn lets leave what has just been asked for
         while machine.fetched is None:
@@ -100,11 +100,11 @@ class RangeClient(Closing):
         self._loop.close()
 
 
-def _note(told: dict[int, Result], timestamp: int, result: Result, now_ms: int) -> None:
+def _note(told: dict[int, LookupResult], timestamp: int, result: LookupResult, now_ms: int) -> None:
     told[timestamp] = result
 
 
-def _offset(result: Result, partition: TopicPartition) -> int:
+def _offset(result: LookupResult, partition: TopicPartition) -> int:
     if isinstance(result, LookupFailed):
         raise RangeStalled(partition, 0, result.reason)
     found = result[partition]

@@ -18,7 +18,7 @@ from tidelog.client.sink.values import Begun, Receipt
 from tidelog.core.model.trace import Trace
 
 
-class SinkErrand(SinkLeader):
+class StatelessSink(SinkLeader):
     """Opened here, written by tasks, published there: the ticket is all they share."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tidelog.client.config import client_config
 from tidelog.client.settings import Given
-from tidelog.client.shells.closing import Closing
+from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
 from tidelog.client.sink.asking import Asker
 from tidelog.client.sink.conversation import Conversation, Steps
@@ -18,7 +18,7 @@ T = TypeVar("T")
 TIMEOUT_S = 60.0
 
 
-class SinkLeader(Closing):
+class SinkLeader(Closeable):
     """The connections of one sink. Threads wait for each other."""
 
     def __init__(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tidelog.client.config import client_config
 from tidelog.client.settings import Given
-from tidelog.client.shells.closing import Closing
+from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
 from tidelog.client.sink.guards.salted_first_batch import first_batch_records_max
 from tidelog.client.sink.task import Task
@@ -24,7 +24,7 @@ from tidelog.core.model.trace import Trace
 BUFFER_BYTES_MAX = 32 * MIB
 
 
-class SinkTask(Closing):
+class SinkTask(Closeable):
     """One attempt of one task. `salt` differs between attempts."""
 
     def __init__(

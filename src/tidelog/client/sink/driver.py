@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink import ending
 from tidelog.client.sink.asking import Ask, Ending
 from tidelog.client.sink.checking import check_batch
@@ -85,7 +85,7 @@ class Driver:
         """Invariant: only between a begin and its commit or abort."""
         self.facts: ClusterFacts | None = None
         self._trace = trace
-        self._identity: Identity | None = None
+        self._identity: ProducerIdentity | None = None
         self._found: Found | None = None
         self._offered: Published | None = None
         self._is_loose = False
@@ -327,7 +327,7 @@ class Driver:
         yield from self._end(self._identity, found)
         self._is_loose = False
 
-    def _end(self, identity: Identity, marked: Found) -> Steps[bool]:
+    def _end(self, identity: ProducerIdentity, marked: Found) -> Steps[bool]:
         """The commit point; whether it was the marker that told of it."""
         is_news = marked.marker.published != self.published
         end = yield from ending.commit(self.name, identity, marked, is_news=is_news)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.asking import Ask, Ending, Told
 from tidelog.client.sink.conversation import Steps, asked
 from tidelog.client.sink.decisions import Decision
@@ -45,7 +45,7 @@ class NotCommitted(NamedTuple):
 
 
 def commit(
-    name: str, identity: Identity, marked: Found, *, is_news: bool
+    name: str, identity: ProducerIdentity, marked: Found, *, is_news: bool
 ) -> Steps[Committed | NotCommitted]:
     """Ask for the commit. CommitUnknown: nobody knows.
 
@@ -79,7 +79,7 @@ def commit(
     return NotCommitted(told)
 
 
-def commit_unmarked(name: str, identity: Identity) -> Steps[Committed | NotCommitted]:
+def commit_unmarked(name: str, identity: ProducerIdentity) -> Steps[Committed | NotCommitted]:
     """The same for a transaction without a marker: then the coordinator itself is asked."""
     told = yield from asked(ask_end(name, identity, is_commit=True))
     if _is_yes(told):
@@ -100,13 +100,13 @@ def commit_unmarked(name: str, identity: Identity) -> Steps[Committed | NotCommi
     )
 
 
-def abort(name: str, identity: Identity) -> Steps[bool]:
+def abort(name: str, identity: ProducerIdentity) -> Steps[bool]:
     """Whether it is known to be over."""
     told = yield from asked(_ask_abort(name, identity))
     return _is_yes(told) or told.decision == Decision.OVER
 
 
-def _ask_abort(name: str, identity: Identity) -> Ask:
+def _ask_abort(name: str, identity: ProducerIdentity) -> Ask:
     return ask_end(name, identity, is_commit=False, patience_ms=ABORT_PATIENCE_MS)
 
 

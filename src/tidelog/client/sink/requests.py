@@ -9,7 +9,7 @@ from tidelog.client.admin.configs import ResourceKind
 from tidelog.client.admin.offsets import AS_CONSUMER, LATEST
 from tidelog.client.admin.question import AnyNode, LeaderOf, TheBroker
 from tidelog.client.connections import SOFTWARE_NAME, SOFTWARE_VERSION
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.asking import Ask
 from tidelog.client.sink.errors import MarkerUnreadable
 from tidelog.client.sink.marker import Marker, read_marker
@@ -73,13 +73,13 @@ def ask_identity(name: str, *, transaction_timeout_ms: int) -> Ask:
     return Ask(step=Step.IDENTIFY, request=request, whom=TRANSACTIONS)
 
 
-def told_identity(answer: Message) -> Identity:
+def told_identity(answer: Message) -> ProducerIdentity:
     assert isinstance(answer, InitProducerIdResponse)
-    return Identity(answer.producer_id, answer.producer_epoch)
+    return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
 
 def ask_next_epoch(
-    name: str, identity: Identity, *, transaction_timeout_ms: int, not_after_ms: int
+    name: str, identity: ProducerIdentity, *, transaction_timeout_ms: int, not_after_ms: int
 ) -> Ask:
     """Only if `identity` is still the newest."""
     request = InitProducerIdRequest(
@@ -147,7 +147,9 @@ def told_end_offset(answer: Message) -> int:
     return answer.topics[0].partitions[0].offset
 
 
-def ask_add_partitions(name: str, identity: Identity, partitions: Iterable[TopicPartition]) -> Ask:
+def ask_add_partitions(
+    name: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
+) -> Ask:
     topics: dict[str, add_partitions.AddPartitionsToTxnTopic] = {}
     for each in partitions:
         topic = topics.setdefault(
@@ -176,7 +178,7 @@ def ask_producers(partition: TopicPartition) -> Ask:
     return Ask(step=Step.PRODUCERS, request=request, whom=LeaderOf(partition))
 
 
-def ask_add_offsets(name: str, identity: Identity) -> Ask:
+def ask_add_offsets(name: str, identity: ProducerIdentity) -> Ask:
     request = AddOffsetsToTxnRequest(
         transactional_id=name,
         producer_id=identity.producer_id,
@@ -186,7 +188,7 @@ def ask_add_offsets(name: str, identity: Identity) -> Ask:
     return Ask(step=Step.ADD_OFFSETS, request=request, whom=TRANSACTIONS)
 
 
-def ask_mark(name: str, identity: Identity, found: Found) -> Ask:
+def ask_mark(name: str, identity: ProducerIdentity, found: Found) -> Ask:
     partition = txn_offset_commit.TxnOffsetCommitRequestPartition(
         partition_index=found.place.index,
         committed_offset=found.marker.offset,
@@ -206,7 +208,7 @@ def ask_mark(name: str, identity: Identity, found: Found) -> Ask:
 
 
 def ask_end(
-    name: str, identity: Identity, *, is_commit: bool, patience_ms: int | None = None
+    name: str, identity: ProducerIdentity, *, is_commit: bool, patience_ms: int | None = None
 ) -> Ask:
     request = EndTxnRequest(
         transactional_id=name,

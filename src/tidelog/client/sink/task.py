@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tidelog.client.admin.offsets import AS_DEBUGGER
 from tidelog.client.client import Client
-from tidelog.client.cluster_metadata import told_leader
+from tidelog.client.cluster_metadata import leader_from_wire
 from tidelog.client.sink.asking import Asker, Told
 from tidelog.client.sink.decisions import RESENT, Decision, name_of_code
 from tidelog.client.sink.errors import BatchLost, SinkError, SinkRefused
@@ -199,7 +199,7 @@ class Task:
             else:
                 self._refused(lane, leaf, each, now_ms)
             if each.leader is not None:
-                leader = told_leader(leader_id=each.leader[0], leader_epoch=each.leader[1])
+                leader = leader_from_wire(leader_id=each.leader[0], leader_epoch=each.leader[1])
                 self._client.metadata.learn_leader(lane.partition, leader, endpoints)
 
     def _acknowledged(self, lane: Lane, leaf: Leaf, base_offset: int) -> None:

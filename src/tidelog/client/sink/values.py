@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.core.model.ids import TopicPartition
 
 GROUP_PREFIX = "tidelog-sink-"
@@ -23,7 +23,7 @@ class Begun:
 
     transactional_id: str
     batch_id: int
-    identity: Identity
+    identity: ProducerIdentity
     end_offsets: Mapping[TopicPartition, int]
     """Where each partition of the sink ended before this batch; no others may be written."""
     transaction_timeout_ms: int

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 from tidelog.client.config import ClientConfig
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import Consumer
-from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.consumer import ConsumerMachine
+from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Outcome, Ticket
-from tidelog.client.producer.producer import Producer
+from tidelog.client.producer.outcome import SendOutcome, SendTicket
+from tidelog.client.producer.producer import ProducerMachine
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
 from tidelog.lab.engine import Consumed
@@ -68,11 +68,11 @@ class ThreadedTicket:
     """One record given to a producer."""
 
     def __init__(self) -> None:
-        self.ticket: Ticket | None = None
+        self.ticket: SendTicket | None = None
         self.over_us: int | None = None
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> SendOutcome | None:
         """Told only when the moment is, too."""
         return None if self.ticket is None or self.over_us is None else self.ticket.outcome
 
@@ -95,13 +95,13 @@ class ThreadedProducer:
         self._clock = clock
         self._on_change = on_change
         self._host = ClientThread(settings.client, name)
-        self._producer = Producer(self._host.client, settings)
+        self._producer = ProducerMachine(self._host.client, settings)
         self._host.start()
 
     def send(self, topic: str, index: int, value: bytes) -> ThreadedTicket:
         handle = ThreadedTicket()
 
-        def told(_: Ticket, now_ms: int) -> None:
+        def told(_: SendTicket, now_ms: int) -> None:
             handle.over_us = self._clock.now_us
             self._on_change()
 
@@ -136,7 +136,7 @@ class ThreadedConsumer:
         settings = consumer_config(config)
         self._clock = clock
         self._host = ClientThread(settings.client, name)
-        self._consumer = Consumer(self._host.client, settings)
+        self._consumer = ConsumerMachine(self._host.client, settings)
         self._host.start()
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> None:
@@ -152,7 +152,7 @@ class ThreadedConsumer:
         return self._host.do(lambda now_ms: self._consumer.position(name))
 
     def poll(self) -> list[Consumed]:
-        got: list[Received] = self._host.do(lambda now_ms: list(self._consumer.poll(now_ms)))
+        got: list[ConsumerRecord] = self._host.do(lambda now_ms: list(self._consumer.poll(now_ms)))
         return [
             Consumed(
                 at_us=self._clock.now_us,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import Consumer
-from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.consumer import ConsumerMachine
+from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Outcome, Ticket
-from tidelog.client.producer.producer import Producer
+from tidelog.client.producer.outcome import SendOutcome, SendTicket
+from tidelog.client.producer.producer import ProducerMachine
 from tidelog.core.model.ids import TopicPartition
 from tidelog.lab.engine import Consumed
 from tidelog.worlds.simulator.client_host import ClientHost
@@ -23,11 +23,11 @@ class SimulatedTicket:
     """One record given to a simulated producer."""
 
     def __init__(self) -> None:
-        self.ticket: Ticket | None = None
+        self.ticket: SendTicket | None = None
         self.over_us: int | None = None
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> SendOutcome | None:
         return None if self.ticket is None else self.ticket.outcome
 
     @property
@@ -52,12 +52,12 @@ class SimulatedProducer:
             self._host, settings.client, random=self._host.random, trace=self._host.trace
         )
         self._host.run(client)
-        self._producer = Producer(client, settings)
+        self._producer = ProducerMachine(client, settings)
 
     def send(self, topic: str, index: int, value: bytes) -> SimulatedTicket:
         handle = SimulatedTicket()
 
-        def told(_: Ticket, now_ms: int) -> None:
+        def told(_: SendTicket, now_ms: int) -> None:
             handle.over_us = self._world.now_us
 
         def act(now_ms: int) -> None:
@@ -94,7 +94,7 @@ class SimulatedConsumer:
             self._host, settings.client, random=self._host.random, trace=self._host.trace
         )
         self._host.run(client)
-        self._consumer = Consumer(client, settings)
+        self._consumer = ConsumerMachine(client, settings)
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> None:
         names = [TopicPartition(*each) for each in partitions]
@@ -108,7 +108,7 @@ class SimulatedConsumer:
         return self._consumer.position(TopicPartition(topic, index))
 
     def poll(self) -> list[Consumed]:
-        got: list[Received] = []
+        got: list[ConsumerRecord] = []
         self._host.do(lambda now_ms: got.extend(self._consumer.poll(now_ms)))
         return [
             Consumed(

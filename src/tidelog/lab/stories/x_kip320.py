@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.client.consumer.errors import LogTruncated
+from tidelog.client.consumer.errors import LogTruncationError
 from tidelog.core.model.errors import ErrorCode
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.lab import Lab
@@ -81,12 +81,12 @@ def a_consumer_without_a_policy_is_told(lab: Lab) -> None:
     lab.writer("writer").write("new 851")
     reader = lab.consumer("reader", auto_offset_reset="none")
     reader.seek(COMMITTED, leader_epoch=0)
-    told: list[LogTruncated] = []
+    told: list[LogTruncationError] = []
 
     def is_told() -> bool:
         try:
             return bool(reader.handle.poll())
-        except LogTruncated as truncated:
+        except LogTruncationError as truncated:
             told.append(truncated)
             return True
 

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tidelog.client.admin.admin import Failed
+from tidelog.client.admin.descriptions import describe_topic_configs
 from tidelog.client.admin.offsets import (
     EARLIEST,
-    OffsetTold,
+    ListedOffset,
     high_watermark,
     last_stable_offset,
     list_offset,
     log_end_offset,
 )
 from tidelog.client.admin.question import Question
-from tidelog.client.admin.surveys import describe_topic_configs
 from tidelog.client.admin.topics import PartitionDescription, TopicDescription
-from tidelog.client.shells.blocking import Admin, RequestFailed
-from tidelog.client.shells.topic_survey import look_at
+from tidelog.client.shells.blocking_clients import Admin, RequestFailed
+from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
@@ -56,7 +56,7 @@ def ask_brokers(
 
 
 def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerFacts:
-    described = look_at(admin, [topic], timeout_s=timeout_s).topics[topic]
+    described = describe_by_any_broker(admin, [topic], timeout_s=timeout_s).topics[topic]
     _check(described, topic)
     partitions = {
         TopicPartition(topic, each.partition): each for each in described.partitions.values()
@@ -143,7 +143,7 @@ def _settled(
 
 
 def _offsets(
-    admin: Admin, questions: dict[TopicPartition, Question[OffsetTold]], *, timeout_s: float
+    admin: Admin, questions: dict[TopicPartition, Question[ListedOffset]], *, timeout_s: float
 ) -> dict[TopicPartition, int]:
     found = {}
     for name, told in admin.ask_each(questions, timeout_s=timeout_s).items():

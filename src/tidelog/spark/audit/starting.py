@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from tidelog.client.settings import ConfigError
-from tidelog.client.shells.blocking import TimedOut
-from tidelog.client.shells.knocking import unreachable
+from tidelog.client.shells.blocking_clients import TimedOut
+from tidelog.client.shells.connectivity import unreachable
 from tidelog.spark.audit.audit import Say, audit, journals_of
 from tidelog.spark.audit.refused import AuditRefused
 from tidelog.spark.audit.report import Report

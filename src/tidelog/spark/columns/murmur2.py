@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidelog.client.producer.partitioning import murmur2
+from tidelog.client.producer.partitioner import murmur2
 from tidelog.spark.columns.sized_bytes import sized_bytes
 from tidelog.spark.columns.varints import Numbers, Octets
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from tidelog.client.admin.surveys import picture
-from tidelog.client.shells.blocking import Admin
+from tidelog.client.admin.descriptions import describe_metadata
+from tidelog.client.shells.blocking_clients import Admin
 from tidelog.client.sink.errors import SinkRefused
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -56,7 +56,7 @@ def arranged(
 
 def _places(plan: SinkPlan) -> Places:
     with Admin(plan.client_settings) as admin:
-        told = admin.ask(picture(plan.topics))
+        told = admin.ask(describe_metadata(plan.topics))
     found: list[TopicPartition] = []
     for name in plan.topics:
         topic = told.topics.get(name)

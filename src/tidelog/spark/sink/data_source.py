@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tidelog.client.shells.sink_errand import SinkErrand
+from tidelog.client.shells.sink_errand import StatelessSink
 from tidelog.client.sink.errors import GuardFailed, SinkError, SinkRefused
 from tidelog.client.sink.marker import Published
 from tidelog.client.sink.values import Begun, Receipt, name_of
@@ -145,8 +145,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         _abandon(self._ticket.plan, reports[0].begun if reports else None)
 
 
-def errand(plan: SinkPlan) -> SinkErrand:
-    return SinkErrand(plan.client_settings, name_of(plan.sink_id))
+def errand(plan: SinkPlan) -> StatelessSink:
+    return StatelessSink(plan.client_settings, name_of(plan.sink_id))
 
 
 def with_place(batch: pa.RecordBatch, places: Places, *, task: int) -> pa.RecordBatch:
@@ -173,7 +173,7 @@ def _reports(messages: Messages) -> tuple[Begun, list[TaskReport]]:
     return reports[0].begun, reports
 
 
-def _receipts(leader: SinkErrand, begun: Begun, reports: Sequence[TaskReport]) -> list[Receipt]:
+def _receipts(leader: StatelessSink, begun: Begun, reports: Sequence[TaskReport]) -> list[Receipt]:
     """What all tasks wrote; the error of one of them, once the batch is aborted."""
     errors = [each.error for each in reports if each.error is not None]
     written = [receipt.place for each in reports for receipt in each.receipts]
@@ -190,7 +190,7 @@ def _receipts(leader: SinkErrand, begun: Begun, reports: Sequence[TaskReport]) -
 
 
 def _whose(
-    leader: SinkErrand, begun: Begun, reports: Sequence[TaskReport], batch_id: int
+    leader: StatelessSink, begun: Begun, reports: Sequence[TaskReport], batch_id: int
 ) -> tuple[str, str]:
     """The query and the run, of which all tasks must say the same."""
     told = {(each.query_id, each.batch_id, each.run_id) for each in reports}

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from tidelog.client.admin.surveys import Picture, picture
-from tidelog.client.shells.blocking import Admin, Consumer, RequestFailed
-from tidelog.client.shells.topic_survey import look_at
+from tidelog.client.admin.descriptions import MetadataDescription, describe_metadata
+from tidelog.client.shells.blocking_clients import Admin, Consumer, RequestFailed
+from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.errors import ClusterFailed, OptionError
@@ -117,11 +117,11 @@ class ClusterView:
                 raise ClusterFailed(f"the topic {name} cannot be read: {error.name}")
         return _partitions(seen, [name for name in names if name not in missing]), missing
 
-    def _picture(self, names: list[str] | None) -> Picture:
+    def _picture(self, names: list[str] | None) -> MetadataDescription:
         try:
             if names is None:
-                return self._admin.ask(picture(), timeout_s=API_TIMEOUT_S)
-            return look_at(self._admin, names, timeout_s=API_TIMEOUT_S)
+                return self._admin.ask(describe_metadata(), timeout_s=API_TIMEOUT_S)
+            return describe_by_any_broker(self._admin, names, timeout_s=API_TIMEOUT_S)
         except RequestFailed as failed:
             raise self._failed(failed) from None
 
@@ -130,12 +130,12 @@ class ClusterView:
         return ClusterFailed(f"the cluster at {servers} does not tell what there is: {failed}")
 
 
-def _is_there(seen: Picture, name: str) -> bool:
+def _is_there(seen: MetadataDescription, name: str) -> bool:
     topic = seen.topics.get(name)
     return topic is not None and topic.error == ErrorCode.NONE
 
 
-def _partitions(seen: Picture, names: Iterable[str]) -> frozenset[TopicPartition]:
+def _partitions(seen: MetadataDescription, names: Iterable[str]) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(name, index) for name in names for index in seen.topics[name].partitions
     )

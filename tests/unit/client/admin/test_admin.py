@@ -8,26 +8,26 @@ import pytest
 
 from tests.unit.client.fake_cluster import PORT, Close, FakeCluster, once
 from tests.unit.client.virtual import Host
-from tidelog.client.admin.admin import Admin, Failed
+from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.cluster import (
     PREFERRED,
-    Replica,
+    QuorumReplica,
     describe_cluster,
     describe_quorum,
     elect_leaders,
     unregister_broker,
 )
 from tidelog.client.admin.configs import (
-    Change,
-    ConfigTold,
+    ConfigEntry,
+    ConfigOperation,
     ResourceKind,
     alter_configs,
     describe_configs,
 )
 from tidelog.client.admin.offsets import (
     EARLIEST,
-    EpochEnd,
-    OffsetTold,
+    LeaderEpochEnd,
+    ListedOffset,
     delete_records,
     describe_producers,
     end_of_leader_epoch,
@@ -35,7 +35,7 @@ from tidelog.client.admin.offsets import (
     list_offset,
     log_end_offset,
 )
-from tidelog.client.admin.question import Outcome, Question, TheBroker, TheNode
+from tidelog.client.admin.question import AdminOutcome, Question, TheBroker, TheNode
 from tidelog.client.admin.topics import (
     create_partitions,
     create_topic,
@@ -81,7 +81,7 @@ class Given:
         self.clock = self.cluster.clock
         config = client_config({"bootstrap.servers": self.cluster.bootstrap})
         self.host = Host(self.cluster, config)
-        self.admin = Admin(self.host.client)
+        self.admin = AdminMachine(self.host.client)
 
     def says(self, answer: Any) -> None:
         """The answer to every request of its API."""
@@ -107,9 +107,9 @@ def test_the_leader_is_asked_and_its_successor_if_it_has_moved() -> None:
     given = Given()
     given.cluster["orders-0"].write("a", "b")
 
-    assert given.ask(high_watermark(P0)) == OffsetTold(ErrorCode.NONE, 2, None, 0)
+    assert given.ask(high_watermark(P0)) == ListedOffset(ErrorCode.NONE, 2, None, 0)
     given.cluster["orders-0"].elect(3)
-    assert given.ask(list_offset(P0, EARLIEST)) == OffsetTold(ErrorCode.NONE, 0, None, 1)
+    assert given.ask(list_offset(P0, EARLIEST)) == ListedOffset(ErrorCode.NONE, 0, None, 1)
     asked = [each.broker_id for each in given.cluster.requests(ListOffsetsRequest)]
     assert set(asked[:-1]) == {2} and asked[-1] == 3
 
@@ -133,7 +133,7 @@ def test_the_end_of_a_leader_epoch() -> None:
     given = Given()
     given.cluster["orders-0"].write("a")
     given.cluster["orders-0"].elect(2)
-    assert given.ask(end_of_leader_epoch(P0, 0)) == EpochEnd(ErrorCode.NONE, 0, 1)
+    assert given.ask(end_of_leader_epoch(P0, 0)) == LeaderEpochEnd(ErrorCode.NONE, 0, 1)
 
 
 def test_another_node_is_asked_when_one_closes_the_connection() -> None:
@@ -231,7 +231,7 @@ def test_topics_grow_and_go() -> None:
     given = Given()
     result = growth.CreatePartitionsTopicResult(name="t", error_code=37, error_message="fewer")
     given.says(growth.CreatePartitionsResponse(results=[result]))
-    assert given.ask(create_partitions("t", total=1)) == Outcome(
+    assert given.ask(create_partitions("t", total=1)) == AdminOutcome(
         ErrorCode.INVALID_PARTITIONS, "fewer"
     )
     given.says(delete.DeleteTopicsResponse(responses=[delete.DeletableTopicResult(name="t")]))
@@ -272,11 +272,11 @@ def test_settings_are_told_with_their_source_and_changed() -> None:
     result = configs.DescribeConfigsResult(resource_type=2, resource_name="t", configs=[setting])
     given.says(configs.DescribeConfigsResponse(results=[result]))
     told = given.ask(describe_configs(ResourceKind.TOPIC, "t"))
-    assert told.configs == {"a": ConfigTold("1", ConfigSource.TOPIC, False)}
+    assert told.configs == {"a": ConfigEntry("1", ConfigSource.TOPIC, False)}
 
     response = alteration.AlterConfigsResourceResponse(resource_type=4, resource_name="3")
     given.says(alteration.IncrementalAlterConfigsResponse(responses=[response]))
-    changes = {"x": "1", "y": None, "z": (Change.APPEND, "2")}
+    changes = {"x": "1", "y": None, "z": (ConfigOperation.APPEND, "2")}
     assert given.ask(alter_configs(ResourceKind.BROKER, "3", changes)).is_ok
     [asked] = given.cluster.requests(alteration.IncrementalAlterConfigsRequest)
     assert asked.broker_id == 3, "a broker's own settings are its own business"
@@ -295,7 +295,7 @@ def test_elections_tell_of_each_partition() -> None:
     given.says(election.ElectLeadersResponse(replica_election_results=[topic]))
 
     told = given.ask(elect_leaders(PREFERRED, [P0]))
-    assert told == {P0: Outcome(ErrorCode.ELECTION_NOT_NEEDED, "no need")}
+    assert told == {P0: AdminOutcome(ErrorCode.ELECTION_NOT_NEEDED, "no need")}
     given.ask(elect_leaders(PREFERRED))
     everywhere = given.cluster.requests(election.ElectLeadersRequest)[-1].request
     assert everywhere.topic_partitions is None
@@ -317,7 +317,7 @@ def test_the_quorum_is_described_by_its_leader() -> None:
 
     told = given.ask(describe_quorum())
     assert (told.leader_id, told.quorum_epoch, told.high_watermark) == (1, 4, 10)
-    assert told.voters == (Replica(1, 11),) and told.observers == (Replica(9, None),)
+    assert told.voters == (QuorumReplica(1, 11),) and told.observers == (QuorumReplica(9, None),)
 
 
 def test_members_are_told_and_forgotten() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from tests.unit.client.fake_cluster import FakeCluster, Seen
 from tests.unit.client.virtual import Host
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import Consumer
+from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.errors import ConsumerError
-from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 
@@ -30,8 +30,8 @@ class Reader:
         }
         config = consumer_config({"bootstrap.servers": self.cluster.bootstrap, **given})
         self.host = Host(self.cluster, config.client)
-        self.consumer = Consumer(self.host.client, config)
-        self.records: list[Received] = []
+        self.consumer = ConsumerMachine(self.host.client, config)
+        self.records: list[ConsumerRecord] = []
         self.errors: list[ConsumerError] = []
         if polls:
             self.consumer.on_ready = self._poll

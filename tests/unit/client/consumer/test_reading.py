@@ -12,9 +12,9 @@ from tidelog.client.consumer.errors import (
     ConsumerError,
     CorruptRecords,
     NoOffset,
-    ReadRefused,
+    PartitionReadRefused,
 )
-from tidelog.client.consumer.offset_lookup import Found, LookupFailed
+from tidelog.client.consumer.offset_lookup import LookupFailed, OffsetAndTimestamp
 from tidelog.client.events import PositionReset, ReadReplicaChosen
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -326,7 +326,7 @@ def test_errors_that_pass_are_waited_for_with_a_pause(error: ErrorCode) -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ReadRefused),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, PartitionReadRefused),
         (ErrorCode.CORRUPT_MESSAGE, CorruptRecords),
     ],
 )
@@ -362,7 +362,7 @@ def test_offsets_by_time_and_at_both_ends_come_from_every_leader() -> None:
     beginning, end, by_time = told
     assert {each: found.offset for each, found in beginning.items()} == {one: 0, two: 0}
     assert {each: found.offset for each, found in end.items()} == {one: 2, two: 0}
-    assert by_time == {one: Found(1, 1_500, 0), two: None}
+    assert by_time == {one: OffsetAndTimestamp(1, 1_500, 0), two: None}
     assert {each.broker_id for each in reader.cluster.requests(ListOffsetsRequest)} == {1, 2}
 
 

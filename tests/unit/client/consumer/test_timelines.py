@@ -9,7 +9,7 @@ import pytest
 from tests.unit.client.consumer.given import P0, Reader
 from tests.unit.client.fake_cluster import Drop
 from tidelog.client.cluster_metadata import Leader
-from tidelog.client.consumer.errors import LogTruncated, OutOfRange
+from tidelog.client.consumer.errors import LogTruncationError, OutOfRange
 from tidelog.client.events import LeaderHinted, PositionReset, PositionTruncated
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
@@ -162,10 +162,10 @@ def test_without_a_reset_policy_the_program_is_told_where_the_log_was_cut() -> N
     reader.clock.run_for(5_000)
 
     [error] = reader.errors
-    assert isinstance(error, LogTruncated)
+    assert isinstance(error, LogTruncationError)
     assert (error.offset, error.divergence, error.divergence_epoch) == (3, 1, 0)
     assert "from offset 1 on" in str(error)
-    with pytest.raises(LogTruncated):
+    with pytest.raises(LogTruncationError):
         reader.poll()
 
     reader.seek(1, leader_epoch=0)

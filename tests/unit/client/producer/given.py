@@ -7,8 +7,14 @@ from typing import Any
 from tests.unit.client.fake_cluster import FakeCluster, Seen
 from tests.unit.client.virtual import Host
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket, Unknown
-from tidelog.client.producer.producer import Producer
+from tidelog.client.producer.outcome import (
+    SendOk,
+    SendOutcome,
+    SendRefused,
+    SendTicket,
+    SendUnknown,
+)
+from tidelog.client.producer.producer import ProducerMachine
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.core.wire.record_batch import read_header
 from tidelog.core.wire.records import iterate
@@ -26,8 +32,8 @@ class Story:
         given = {"linger.ms": 0, **{k.replace("_", "."): v for k, v in settings.items()}}
         config = producer_config({"bootstrap.servers": self.cluster.bootstrap, **given})
         self.host = Host(self.cluster, config.client, seed=seed)
-        self.producer = Producer(self.host.client, config)
-        self.told: list[tuple[int, str, Outcome]] = []
+        self.producer = ProducerMachine(self.host.client, config)
+        self.told: list[tuple[int, str, SendOutcome]] = []
         """(time, value, outcome)"""
         self.host.do(lambda now_ms: None)
         self.began_ms = self.clock.now_ms
@@ -40,20 +46,20 @@ class Story:
     def elapsed_ms(self) -> int:
         return self.clock.now_ms - self.began_ms
 
-    def send(self, value: str, *, partition: int | None = 0, **more: Any) -> Ticket:
+    def send(self, value: str, *, partition: int | None = 0, **more: Any) -> SendTicket:
         ticket = self.host.do(
             lambda now_ms: self.producer.send(
                 TOPIC, value.encode(), partition=partition, now_ms=now_ms, then=self._hear, **more
             )
         )
         self.producer.check()
-        assert isinstance(ticket, Ticket)
+        assert isinstance(ticket, SendTicket)
         return ticket
 
-    def send_all(self, *values: str) -> list[Ticket]:
+    def send_all(self, *values: str) -> list[SendTicket]:
         return [self.send(value) for value in values]
 
-    def _hear(self, ticket: Ticket, now_ms: int) -> None:
+    def _hear(self, ticket: SendTicket, now_ms: int) -> None:
         assert ticket.outcome is not None
         self.told.append((now_ms - self.began_ms, (ticket.value or b"").decode(), ticket.outcome))
 
@@ -77,13 +83,13 @@ class Story:
         return self.cluster.requests(ProduceRequest, broker_id)
 
 
-def word(outcome: Outcome | None) -> str:
+def word(outcome: SendOutcome | None) -> str:
     """The judge's three words."""
-    if isinstance(outcome, Ok):
+    if isinstance(outcome, SendOk):
         return "ok"
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, SendRefused):
         return "refused"
-    assert isinstance(outcome, Unknown), outcome
+    assert isinstance(outcome, SendUnknown), outcome
     return "unknown"
 
 

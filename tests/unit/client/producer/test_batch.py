@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.client.producer.batch import (
-    Batch,
-    Identity,
-    Numbered,
+    BatchSequence,
+    ProducerBatch,
+    ProducerIdentity,
     record_bytes_max,
 )
-from tidelog.client.producer.outcome import Ok, Refused, Ticket, Unknown
+from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket, SendUnknown
 from tidelog.client.producer.sequences import Sequences, sequence_after
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -21,16 +21,16 @@ from tidelog.core.wire.record_batch import read_header
 from tidelog.core.wire.records import iterate
 
 P0 = TopicPartition("t", 0)
-IDENTITY = Identity(7, 0)
+IDENTITY = ProducerIdentity(7, 0)
 
 
-def ticket(value: bytes | None, **more: object) -> Ticket:
+def ticket(value: bytes | None, **more: object) -> SendTicket:
     wanted = {"key": None, "headers": (), "timestamp_ms": 0, **more}
-    return Ticket("t", value, wanted_index=0, then=None, **wanted)  # type: ignore[arg-type]
+    return SendTicket("t", value, wanted_index=0, then=None, **wanted)  # type: ignore[arg-type]
 
 
-def batch_of(*tickets: Ticket, batch_size: int = 1 << 30) -> Batch:
-    batch = Batch(P0, reserved_bytes=0, now_ms=0)
+def batch_of(*tickets: SendTicket, batch_size: int = 1 << 30) -> ProducerBatch:
+    batch = ProducerBatch(P0, reserved_bytes=0, now_ms=0)
     for each in tickets:
         assert batch.try_append(each, batch_size=batch_size)
     return batch
@@ -47,19 +47,19 @@ a_ticket = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(a_ticket, min_size=1, max_size=80))
-def test_a_batch_knows_its_size_without_being_built(tickets: list[Ticket]) -> None:
+def test_a_batch_knows_its_size_without_being_built(tickets: list[SendTicket]) -> None:
     batch = batch_of(*tickets)
     assert batch.size_bytes == len(batch.encoded(Compression.NONE))
 
 
 @settings(max_examples=60, deadline=None)
 @given(a_ticket)
-def test_a_record_alone_is_never_larger_than_it_was_said_to_be(one: Ticket) -> None:
+def test_a_record_alone_is_never_larger_than_it_was_said_to_be(one: SendTicket) -> None:
     assert len(batch_of(one).encoded(Compression.NONE)) <= record_bytes_max(one)
 
 
 def test_a_batch_takes_its_first_record_whatever_its_size_and_then_no_more_than_fit() -> None:
-    batch = Batch(P0, reserved_bytes=0, now_ms=0)
+    batch = ProducerBatch(P0, reserved_bytes=0, now_ms=0)
     assert batch.try_append(ticket(b"x" * 500), batch_size=100)
     assert batch.is_closed
     assert not batch.try_append(ticket(b"y"), batch_size=100)
@@ -97,16 +97,16 @@ def test_acknowledgements_across_the_wrap_leave_no_gap() -> None:
     first, second = batch_of(ticket(b"a"), ticket(b"b")), batch_of(ticket(b"c"))
     sequences.leave(first)
     known = sequences._partitions[P0]
-    first.number(Numbered(IDENTITY, 2**31 - 1))
+    first.number(BatchSequence(IDENTITY, 2**31 - 1))
     known.next_sequence, known.acked_end = 1, 2**31 - 1
     sequences.leave(second)
-    assert second.numbered == Numbered(IDENTITY, 1)
+    assert second.numbered == BatchSequence(IDENTITY, 1)
 
     sequences.completed(first)
     sequences.given_up(second)
     assert known.acked_end == 1
     assert sequences.heal() == (P0,), "the second left a gap"
-    assert sequences.identity == Identity(7, 1)
+    assert sequences.identity == ProducerIdentity(7, 1)
 
 
 def test_only_the_first_in_line_is_retried_and_new_ones_wait_for_the_unresolved() -> None:
@@ -142,8 +142,8 @@ def test_an_out_of_order_batch_waits_for_those_before_it_and_is_a_gap_if_there_a
 
     assert sequences.may_retry(two, out_of_order) and sequences.heal() == ()
     assert sequences.may_retry(one, out_of_order) and sequences.heal() == (P0,)
-    assert one.numbered == Numbered(Identity(7, 1), 0)
-    assert two.numbered == Numbered(Identity(7, 1), 1)
+    assert one.numbered == BatchSequence(ProducerIdentity(7, 1), 0)
+    assert two.numbered == BatchSequence(ProducerIdentity(7, 1), 1)
     assert sequences.may_retry(two, out_of_order) and sequences.heal() == (), "still the old bytes"
 
 
@@ -155,6 +155,6 @@ def test_outcomes_tell_what_is_certain() -> None:
     doubtful.may_be_written = True
     doubtful.failed("E", "why", 0)
 
-    assert told.outcome == Ok(5, 9)
-    assert refused.outcome == Refused("E", "why")
-    assert unknown.outcome == Unknown("E", "why")
+    assert told.outcome == SendOk(5, 9)
+    assert refused.outcome == SendRefused("E", "why")
+    assert unknown.outcome == SendUnknown("E", "why")

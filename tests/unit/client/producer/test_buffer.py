@@ -13,9 +13,9 @@ from tidelog.client.producer.outcome import (
     PRODUCER_CLOSED,
     RECORD_TOO_LARGE,
     TIMED_OUT,
-    Refused,
+    SendRefused,
 )
-from tidelog.client.producer.producer import Producer, ProducerClosed
+from tidelog.client.producer.producer import ProducerClosed, ProducerMachine
 
 KIB = 1_024
 
@@ -69,7 +69,7 @@ def test_the_next_send_blocks_for_max_block_ms_and_its_ticket_is_refused() -> No
     assert not story.told
     story.clock.run_for(1)
 
-    assert isinstance(ticket.outcome, Refused) and ticket.outcome.error == BUFFER_EXHAUSTED
+    assert isinstance(ticket.outcome, SendRefused) and ticket.outcome.error == BUFFER_EXHAUSTED
     assert [at_ms for at_ms, _, _ in story.told] == [began_ms + 2_000]
     assert story.producer.pending == 4, "the others wait on"
 
@@ -91,7 +91,7 @@ def test_after_the_election_everything_buffered_arrives_once_and_the_blocked_cal
 
     assert 30_100 < returned_ms < 32_000, "less than max.block.ms"
     assert names(story) == ["warm", "r0", "r1", "r2", "r3", "blocked"]
-    assert {word for _, word in told(story)} == {"Ok"}
+    assert {word for _, word in told(story)} == {"SendOk"}
 
 
 def test_blocked_records_keep_their_order_and_full_batches_need_not_linger() -> None:
@@ -126,7 +126,7 @@ def test_a_topic_nobody_knows_blocks_and_is_refused_by_name() -> None:
     )
     story.clock.run_for(3_000)
 
-    assert isinstance(ticket.outcome, Refused)
+    assert isinstance(ticket.outcome, SendRefused)
     assert ticket.outcome.error == TIMED_OUT and "nowhere" in ticket.outcome.reason
 
 
@@ -148,7 +148,7 @@ def test_a_partition_that_does_not_exist_blocks_and_is_refused() -> None:
     ticket = story.send("x", partition=7)
     story.clock.run_for(500)
 
-    assert isinstance(ticket.outcome, Refused) and "orders-7" in ticket.outcome.reason
+    assert isinstance(ticket.outcome, SendRefused) and "orders-7" in ticket.outcome.reason
 
 
 def test_a_record_larger_than_a_request_is_refused_at_once() -> None:
@@ -157,7 +157,7 @@ def test_a_record_larger_than_a_request_is_refused_at_once() -> None:
     story.settle()
     ticket = story.send("x" * 1_000)
 
-    assert isinstance(ticket.outcome, Refused) and ticket.outcome.error == RECORD_TOO_LARGE
+    assert isinstance(ticket.outcome, SendRefused) and ticket.outcome.error == RECORD_TOO_LARGE
 
 
 def test_closing_sends_the_rest_and_refuses_what_was_blocked() -> None:
@@ -168,7 +168,7 @@ def test_closing_sends_the_rest_and_refuses_what_was_blocked() -> None:
         story.send(record(f"r{number}"))
     blocked = story.send(record("blocked"))
     story.host.do(story.producer.close)
-    assert isinstance(blocked.outcome, Refused) and blocked.outcome.error == PRODUCER_CLOSED
+    assert isinstance(blocked.outcome, SendRefused) and blocked.outcome.error == PRODUCER_CLOSED
     with pytest.raises(ProducerClosed):
         story.producer.send(TOPIC, b"x", now_ms=story.clock.now_ms)
 
@@ -197,7 +197,7 @@ def test_an_abort_tells_what_was_on_the_wire_from_what_was_not() -> None:
 def test_two_producers_may_share_a_client() -> None:
     story = Story()
     config = producer_config({"bootstrap.servers": story.cluster.bootstrap, "linger.ms": 0})
-    other = Producer(story.host.client, config)
+    other = ProducerMachine(story.host.client, config)
 
     story.send("a")
     story.host.do(lambda now_ms: other.send(TOPIC, b"b", now_ms=now_ms))

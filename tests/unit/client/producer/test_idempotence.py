@@ -16,8 +16,8 @@ from tidelog.client.events import (
     ProducerEpochBumped,
     ProducerIdentified,
 )
-from tidelog.client.producer.batch import Identity
-from tidelog.client.producer.outcome import Ok, Refused
+from tidelog.client.producer.batch import ProducerIdentity
+from tidelog.client.producer.outcome import SendOk, SendRefused
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.limits import INT16_MAX
@@ -131,7 +131,7 @@ def test_a_batch_that_is_too_large_goes_on_in_parts_with_the_same_numbers() -> N
     assert story.host.trace.of(BatchSplit)
     written = [(each.producer_epoch, each.base_sequence) for each in story.log.headers()]
     assert {producer_epoch for producer_epoch, _ in written} == {0}
-    offsets = [outcome.offset for _, _, outcome in story.told if isinstance(outcome, Ok)]
+    offsets = [outcome.offset for _, _, outcome in story.told if isinstance(outcome, SendOk)]
     assert offsets == list(range(1, 9))
 
 
@@ -156,7 +156,7 @@ def test_a_duplicate_that_nobody_remembers_is_a_success_without_an_offset() -> N
     story.settle()
 
     [(_, _, outcome)] = story.told
-    assert isinstance(outcome, Ok) and outcome.offset is None
+    assert isinstance(outcome, SendOk) and outcome.offset is None
 
 
 @pytest.mark.parametrize("error", [ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode(90)])
@@ -193,7 +193,7 @@ def test_at_the_last_producer_epoch_a_new_id_is_asked_for() -> None:
     story.warm_up()
     sequences = story.producer._sender.sequences
     assert sequences is not None
-    sequences.identify(Identity(1_234, INT16_MAX))
+    sequences.identify(ProducerIdentity(1_234, INT16_MAX))
     for value in ("a", "b"):
         story.send(value)
         story.settle()
@@ -287,8 +287,8 @@ def test_a_reason_for_each_record_that_made_its_batch_be_refused() -> None:
     story.settle()
 
     reasons = {value: outcome for _, value, outcome in story.told}
-    assert reasons["b"] == Refused("INVALID_RECORD", "no key")
-    assert reasons["a"] == Refused("INVALID_RECORD", "another record of its batch was invalid")
+    assert reasons["b"] == SendRefused("INVALID_RECORD", "no key")
+    assert reasons["a"] == SendRefused("INVALID_RECORD", "another record of its batch was invalid")
 
 
 def _record_error(index: int, message: str) -> Any:

@@ -10,7 +10,7 @@ from tests.unit.client.fake_cluster import Drop, DropAnswer, once
 from tests.unit.client.producer.given import TOPIC, Story, batch_of, numbers, values_of
 from tidelog.client.cluster_metadata import Leader
 from tidelog.client.events import BatchRetried, LeaderHinted, ProducerEpochBumped
-from tidelog.client.producer.outcome import TIMED_OUT, Ok, Unknown
+from tidelog.client.producer.outcome import TIMED_OUT, SendOk, SendUnknown
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_00_produce import (
@@ -67,7 +67,7 @@ def test_a_killed_leader_costs_the_election_and_no_request_timeout() -> None:
     story.settle()
 
     [(at_ms, _, outcome)] = story.told
-    assert isinstance(outcome, Ok) and outcome.offset == 1
+    assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert ELECTION_MS < at_ms < ELECTION_MS + 1_500
     assert story.log.values() == ["warm", "order"]
 
@@ -84,7 +84,7 @@ def test_a_paused_leader_costs_the_request_timeout() -> None:
     story.settle()
 
     [(at_ms, _, outcome)] = story.told
-    assert isinstance(outcome, Ok)
+    assert isinstance(outcome, SendOk)
     assert 30_000 <= at_ms < 31_500
     assert [retried.error for retried in story.host.trace.of(BatchRetried)] == ["REQUEST_TIMED_OUT"]
 
@@ -154,7 +154,7 @@ def test_a_lost_answer_and_its_retry(idempotent: bool, copies: int) -> None:
 
     assert story.log.values() == ["warm"] + ["order"] * copies
     [(_, _, outcome)] = story.told
-    assert isinstance(outcome, Ok)
+    assert isinstance(outcome, SendOk)
     assert outcome.offset == (2 if not idempotent else 1)
 
 
@@ -202,7 +202,7 @@ def test_the_delivery_timeout_bounds_it_all_and_later_records_flow() -> None:
     story.settle()
 
     [(at_ms, _, outcome)] = story.told
-    assert isinstance(outcome, Unknown) and outcome.error == TIMED_OUT
+    assert isinstance(outcome, SendUnknown) and outcome.error == TIMED_OUT
     assert at_ms == 10_000
 
     story.log.elect(2)
@@ -233,7 +233,7 @@ def test_the_new_leader_has_the_copy_and_answers_with_its_first_offset() -> None
     story.settle()
 
     [(_, _, outcome)] = story.told
-    assert isinstance(outcome, Ok) and outcome.offset == 1
+    assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert [header.leader_epoch for header in story.log.headers()] == [0, 0]
 
 
@@ -251,7 +251,7 @@ def test_the_new_leader_has_not_the_copy_and_writes_it() -> None:
     story.settle()
 
     [(_, _, outcome)] = story.told
-    assert isinstance(outcome, Ok) and outcome.offset == 1
+    assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert [header.leader_epoch for header in story.log.headers()] == [0, 2]
     assert story.log.values() == ["warm", "order"]
 
@@ -274,7 +274,7 @@ def test_with_acks_0_a_record_that_dies_on_the_way_is_a_success() -> None:
 
     told = [(value, outcome) for _, value, outcome in story.told]
     assert [value for value, _ in told] == ["warm", "lost"]
-    assert all(isinstance(outcome, Ok) and outcome.offset is None for _, outcome in told)
+    assert all(isinstance(outcome, SendOk) and outcome.offset is None for _, outcome in told)
     assert story.log.values() == ["warm"], "silently lost"
     assert len(story.produce_requests()) == 2, "and never retried"
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.unit.client.fake_cluster import FakeCluster, Seen
 from tests.unit.client.virtual import Host
 from tidelog.client.ranges.config import range_config
-from tidelog.client.ranges.fetched import Fetched
+from tidelog.client.ranges.fetched_range import FetchedRange
 from tidelog.client.ranges.range_fetch import RangeFetch
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -37,7 +37,7 @@ class RangeStory:
             {"bootstrap.servers": self.cluster.bootstrap, **given}, stalled_ms=STALLED_MS
         )
         self.host = Host(self.cluster, self.config.consumer.client)
-        self.pieces: list[Fetched] = []
+        self.pieces: list[FetchedRange] = []
         self.machine: RangeFetch | None = None
 
     @property
@@ -78,9 +78,9 @@ class RangeStory:
             within_ms=within_ms,
         )
 
-    def take(self) -> Fetched:
+    def take(self) -> FetchedRange:
         taken = self.host.do(self.range.take)
-        assert isinstance(taken, Fetched)
+        assert isinstance(taken, FetchedRange)
         self.pieces.append(taken)
         return taken
 

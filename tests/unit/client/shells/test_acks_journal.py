@@ -8,13 +8,19 @@ import json
 
 import pytest
 
-from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket, Unknown
-from tidelog.client.shells.acks_journal import AcksJournal, Told, entry, text_of
+from tidelog.client.producer.outcome import (
+    SendOk,
+    SendOutcome,
+    SendRefused,
+    SendTicket,
+    SendUnknown,
+)
+from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts, entry, text_of
 from tidelog.core.model.ids import TopicPartition
 
 
-def told_ticket(outcome: Outcome, *, value: bytes | None = b"paid") -> Ticket:
-    ticket = Ticket(
+def told_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> SendTicket:
+    ticket = SendTicket(
         "orders", value, key=b"k", wanted_index=2, headers=(), timestamp_ms=77, then=None
     )
     ticket.tell(outcome, 0)
@@ -24,14 +30,14 @@ def told_ticket(outcome: Outcome, *, value: bytes | None = b"paid") -> Ticket:
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (Ok(12), ("ok", 12, None, None)),
-        (Ok(None), ("ok", None, None, None)),
-        (Refused("TIMED_OUT", "too late"), ("refused", None, "TIMED_OUT", "too late")),
-        (Unknown("NETWORK_EXCEPTION", "cut"), ("unknown", None, "NETWORK_EXCEPTION", "cut")),
+        (SendOk(12), ("ok", 12, None, None)),
+        (SendOk(None), ("ok", None, None, None)),
+        (SendRefused("TIMED_OUT", "too late"), ("refused", None, "TIMED_OUT", "too late")),
+        (SendUnknown("NETWORK_EXCEPTION", "cut"), ("unknown", None, "NETWORK_EXCEPTION", "cut")),
     ],
 )
 def test_a_line_says_what_was_told(
-    outcome: Outcome, words: tuple[str, int | None, str | None, str | None]
+    outcome: SendOutcome, words: tuple[str, int | None, str | None, str | None]
 ) -> None:
     line = entry(3, told_ticket(outcome), sent_us=5, told_us=9)
     assert (line["outcome"], line["offset"], line["error"], line["reason"]) == words
@@ -41,7 +47,7 @@ def test_a_line_says_what_was_told(
 
 
 def test_the_partition_that_was_chosen_counts() -> None:
-    ticket = told_ticket(Ok(0), value=None)
+    ticket = told_ticket(SendOk(0), value=None)
     ticket.partition = TopicPartition("orders", 4)
     line = entry(0, ticket, sent_us=0, told_us=0)
     assert line["partition"] == 4 and line["value_sha256"] is None
@@ -49,12 +55,12 @@ def test_the_partition_that_was_chosen_counts() -> None:
 
 def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
     file = io.StringIO()
-    journal, told = AcksJournal(file), Told()
+    journal, told = AcksJournal(file), OutcomeCounts()
     journal.begin(run="r", topic="orders", topic_id="id", acks="all", is_idempotent=True)
-    for number, outcome in enumerate([Ok(0), Refused("A", "one"), Refused("A", "two")]):
+    for number, outcome in enumerate([SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]):
         told.add(outcome)
         journal.told(number, told_ticket(outcome), sent_us=0, told_us=1)
-    told.add(Unknown("B", "three"))
+    told.add(SendUnknown("B", "three"))
     journal.end(told)
 
     first, *lines, last = [json.loads(line) for line in file.getvalue().splitlines()]
@@ -79,7 +85,7 @@ def test_a_run_with_transactions_says_how_each_ended() -> None:
         is_idempotent=True,
         transactional_id="shop-1",
     )
-    journal.told(0, told_ticket(Ok(4)), sent_us=0, told_us=1, transaction="1")
+    journal.told(0, told_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
     journal.transaction_ended("1", "aborted", told_us=2)
 
     first, told, ended = [json.loads(line) for line in file.getvalue().splitlines()]

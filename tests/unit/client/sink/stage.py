@@ -9,7 +9,7 @@ from tests.unit.client.fake_cluster import FakeCluster
 from tests.unit.client.sink.fake_coordinator import FakeCoordinator
 from tests.unit.client.virtual import Host
 from tidelog.client.config import ClientConfig, client_config
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.asking import Asker
 from tidelog.client.sink.conversation import Conversation, Steps
 from tidelog.client.sink.driver import Driver, Plan
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     base_sequence: int
 
 
-def encoded(identity: Identity, values: Iterable[str], *, base_sequence: int = 0) -> Batch:
+def encoded(identity: ProducerIdentity, values: Iterable[str], *, base_sequence: int = 0) -> Batch:
     records = [NewRecord(value.encode()) for value in values]
     data = build(
         records,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_python_murmur2
 
-from tidelog.client.producer.partitioning import murmur2, partition_for_key
+from tidelog.client.producer.partitioner import murmur2, partition_for_key
 from tidelog.spark.columns.murmur2 import murmur2_of, partitions_of
 
 KNOWN = {

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidelog.client.producer.partitioning import murmur2
+from tidelog.client.producer.partitioner import murmur2
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.sink.places import Places, RowRefused
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.errors import Fenced, GuardFailed
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_65_describe_transactions import TransactionState
@@ -19,7 +19,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def check_partitions(
-    state: TransactionState, identity: Identity, reported: Container[TopicPartition]
+    state: TransactionState, identity: ProducerIdentity, reported: Container[TopicPartition]
 ) -> None:
     """GuardFailed if the transaction has a partition that nobody reported."""
     if (state.producer_id, state.producer_epoch) != identity:

@@ -3,10 +3,10 @@ topics that are read, and with transactions where topics are written."""
 
 from __future__ import annotations
 
-from tidelog.client.shells.blocking import Admin, RequestFailed
-from tidelog.client.shells.knocking import unreachable
+from tidelog.client.shells.blocking_clients import Admin, RequestFailed
+from tidelog.client.shells.connectivity import unreachable
 from tidelog.client.shells.sink_fitness import ANSWER_TIMEOUT_S, unfit
-from tidelog.client.shells.topic_survey import look_at
+from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.spark.pipeline.file.plan import Plan, Source, TopicTarget
 
@@ -59,7 +59,7 @@ def _find_topics(source: Source, servers: str) -> None:
         return
     with Admin({"bootstrap.servers": servers}) as admin:
         try:
-            seen = look_at(admin, source.topics, timeout_s=ANSWER_TIMEOUT_S).topics
+            seen = describe_by_any_broker(admin, source.topics, timeout_s=ANSWER_TIMEOUT_S).topics
         except RequestFailed:
             return
     missing = [

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import Consumer
+from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.errors import (
     ConsumerError,
     CorruptRecords,
-    LogTruncated,
+    LogTruncationError,
     OutOfRange,
 )
-from tidelog.client.consumer.fetched import Received
+from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.events import PositionReset, PositionTruncated
 from tidelog.core.model.ids import TopicPartition
 from tidelog.judge.history import Moved, Read, Seen, Sequence32
@@ -50,7 +50,7 @@ class ConsumerReader:
         )
         client = Client(self.host, config.client, random=self.host.random, trace=self.host.trace)
         self.host.run(client)
-        self.consumer = Consumer(client, config)
+        self.consumer = ConsumerMachine(client, config)
         self.consumer.on_ready = self._poll
         self._places: set[TopicPartition] = set()
 
@@ -117,7 +117,7 @@ class ConsumerReader:
     def _poll(self, now_ms: int) -> None:
         try:
             received = self.consumer.poll(now_ms)
-        except LogTruncated as error:
+        except LogTruncationError as error:
             self._move(error.partition, error.divergence or 0, "truncated", error.divergence_epoch)
         except OutOfRange as error:
             self._move(error.partition, self.scene.log_start(str(error.partition)), "out of range")
@@ -153,7 +153,7 @@ class ConsumerReader:
         )
 
 
-def _seen(record: Received) -> Seen:
+def _seen(record: ConsumerRecord) -> Seen:
     numbered = None
     if record.producer_id is not None and record.sequence is not None:
         numbered = Sequence32(record.producer_id, record.producer_epoch or 0, record.sequence)

@@ -8,8 +8,8 @@ from functools import partial
 from tidelog.client.client import Client
 from tidelog.client.events import ProducerIdentified
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Ok, Refused, Ticket
-from tidelog.client.producer.producer import Producer
+from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket
+from tidelog.client.producer.producer import ProducerMachine
 from tidelog.core.model.ids import TopicPartition
 from tidelog.judge.history import Acks, Outcome, ProducerIdGiven, Wrote
 from tidelog.worlds.simulator.client_host import ClientHost
@@ -57,7 +57,7 @@ class Writer:
         config = producer_config(settings)
         client = Client(self.host, config.client, random=self.host.random, trace=self.host.trace)
         self.host.run(client)
-        self.producer = Producer(client, config)
+        self.producer = ProducerMachine(client, config)
         self._orders: dict[TopicPartition, int] = {}
 
     @property
@@ -105,11 +105,11 @@ class Writer:
                 then=partial(self._told, payload),
             )
 
-    def _told(self, payload: str, ticket: Ticket, now_ms: int) -> None:
+    def _told(self, payload: str, ticket: SendTicket, now_ms: int) -> None:
         outcome = ticket.outcome
         begun = self.scene.begun_write(payload)
         at_us = self.scene.world.now_us
-        if isinstance(outcome, Ok):
+        if isinstance(outcome, SendOk):
             if self.plan.acks is Acks.NONE:
                 self.scene.record(replace(begun, at_us=at_us))
                 return
@@ -117,7 +117,7 @@ class Writer:
             self.scene.record(done)
             return
         assert outcome is not None
-        told = Outcome.REFUSED if isinstance(outcome, Refused) else Outcome.UNKNOWN
+        told = Outcome.REFUSED if isinstance(outcome, SendRefused) else Outcome.UNKNOWN
         self.scene.record(replace(begun, at_us=at_us, outcome=told, error=outcome.error))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.values import Begun, Receipt
 from tidelog.core.model.ids import TopicPartition
 
-IDENTITY = Identity(producer_id=9, producer_epoch=4)
+IDENTITY = ProducerIdentity(producer_id=9, producer_epoch=4)
 BEGUN = Begun(
     transactional_id="tidelog-sink-s",
     batch_id=7,

@@ -10,9 +10,9 @@ import pytest
 from tests.process.ports import HOST, free_port
 from tidelog.client.admin.topics import list_topics
 from tidelog.client.consumer.errors import NoOffset
-from tidelog.client.producer.outcome import TIMED_OUT, Outcome
+from tidelog.client.producer.outcome import TIMED_OUT, SendOutcome
 from tidelog.client.settings import ConfigError
-from tidelog.client.shells.blocking import (
+from tidelog.client.shells.blocking_clients import (
     Admin,
     Consumer,
     Producer,
@@ -38,7 +38,7 @@ def refusing() -> str:
 
 
 def test_a_producer_without_a_cluster_refuses_after_max_block_ms(refusing: str) -> None:
-    told: list[Outcome] = []
+    told: list[SendOutcome] = []
     with Producer({"bootstrap.servers": refusing, "max.block.ms": 50}) as producer:
         sent = producer.send("orders", b"x", on_outcome=told.append)
         with pytest.raises(RecordRefused) as refused:

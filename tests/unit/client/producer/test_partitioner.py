@@ -11,7 +11,7 @@ from tests.unit.client.fake_answers import metadata
 from tests.unit.client.fake_cluster import FakeCluster
 from tests.unit.client.producer.given import Story
 from tidelog.client.cluster_metadata import ClusterMetadata
-from tidelog.client.producer.partitioning import murmur2, partition_for_key
+from tidelog.client.producer.partitioner import murmur2, partition_for_key
 from tidelog.core.wire.messages.api_03_metadata import MetadataRequest, MetadataRequestTopic
 
 

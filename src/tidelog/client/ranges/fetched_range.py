@@ -19,7 +19,7 @@ from tidelog.core.wire.record_batch import (
 _PREFIX = Struct(">qi")
 
 
-class AbortedTransaction(NamedTuple):
+class FetchedAbortedTransaction(NamedTuple):
     """A transaction whose records do not count, as the broker lists it."""
 
     producer_id: int
@@ -27,7 +27,7 @@ class AbortedTransaction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedRange:
     """Bytes of some whole batches that begin at or before `start_offset`, and what goes with them.
 
     The first batch may begin before the range and the last one end after it. `aborted` are the
@@ -35,7 +35,7 @@ class Fetched:
     """
 
     records: memoryview
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: tuple[FetchedAbortedTransaction, ...]
     start_offset: int
     next_offset: int
     """Where the next fetch begins: everything before it is in these bytes or does not exist."""
@@ -45,7 +45,7 @@ class Fetched:
     broker_id: int
 
 
-class Whole(NamedTuple):
+class WholeBatches(NamedTuple):
     """How far some bytes hold whole batches that a range wants."""
 
     bytes_end: int
@@ -53,7 +53,7 @@ class Whole(NamedTuple):
     leader_epoch: int
 
 
-def whole_batches(records: memoryview, *, end_offset: int) -> Whole | None:
+def whole_batches(records: memoryview, *, end_offset: int) -> WholeBatches | None:
     """The whole batches at the beginning that start before `end_offset`; None: not one is whole.
 
     Only sizes are looked at on the way, since a fetch may hold thousands of small batches; whoever
@@ -71,7 +71,7 @@ def whole_batches(records: memoryview, *, end_offset: int) -> Whole | None:
         if base_offset >= end_offset:
             # A gap reaches to the end of the range, or the range ends here.
             leader_epoch = _leader_epoch(records, found)
-            return Whole(at, end_offset, leader_epoch)
+            return WholeBatches(at, end_offset, leader_epoch)
         if after > size:
             break
         found, at = at, after
@@ -80,7 +80,7 @@ def whole_batches(records: memoryview, *, end_offset: int) -> Whole | None:
     header = read_header(records, found)
     if header.magic != MAGIC:
         raise UnsupportedMagic(header.magic)
-    return Whole(at, header.end_offset, header.leader_epoch)
+    return WholeBatches(at, header.end_offset, header.leader_epoch)
 
 
 def _leader_epoch(records: memoryview, at: int | None) -> int:

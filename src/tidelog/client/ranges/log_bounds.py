@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tidelog.client.admin.admin import Admin, Failed
+from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.offsets import (
     EARLIEST,
-    EpochEnd,
-    OffsetTold,
+    LeaderEpochEnd,
+    ListedOffset,
     end_of_leader_epoch,
     list_offset,
 )
@@ -19,20 +19,20 @@ from tidelog.client.cluster_metadata import Leader
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
-OnFences = Callable[[int | None, int | None, int], None]
+OnBounds = Callable[[int | None, int | None, int], None]
 """The log start offset and the high watermark; None for what nobody tells; and the time."""
 OnTruncation = Callable[[int | None, bool, int], None]
 """Where the leader epoch ends (None: nobody can be asked), whether that is known, the time."""
 
 
-def find_fences(client: Client, partition: TopicPartition, then: OnFences, *, now_ms: int) -> None:
+def find_bounds(client: Client, partition: TopicPartition, then: OnBounds, *, now_ms: int) -> None:
     """Of the leader: one question for each end."""
-    admin = Admin(client)
+    admin = AdminMachine(client)
     told: dict[str, int | None] = {}
 
-    def hear(what: str, answer: OffsetTold | Failed, now_ms: int) -> None:
-        is_told = isinstance(answer, OffsetTold) and answer.error == ErrorCode.NONE
-        told[what] = answer.offset if is_told and isinstance(answer, OffsetTold) else None
+    def hear(what: str, answer: ListedOffset | Failed, now_ms: int) -> None:
+        is_told = isinstance(answer, ListedOffset) and answer.error == ErrorCode.NONE
+        told[what] = answer.offset if is_told and isinstance(answer, ListedOffset) else None
         if len(told) == 2:
             then(told["start"], told["end"], now_ms)
 
@@ -61,7 +61,7 @@ def find_truncation(
     """Where the leader epoch that was read last ends in the log of the leader of now (KIP-320)."""
     question = end_of_leader_epoch(partition, read_epoch, current_leader_epoch=leader.leader_epoch)
 
-    def hear(answer: EpochEnd | Failed, now_ms: int) -> None:
+    def hear(answer: LeaderEpochEnd | Failed, now_ms: int) -> None:
         if isinstance(answer, Failed):
             then(None, answer.is_unsupported, now_ms)
         elif answer.error != ErrorCode.NONE:
@@ -70,4 +70,6 @@ def find_truncation(
             # A leader that has never heard of this leader epoch has nothing of it.
             then(0 if answer.end_offset is None else answer.end_offset, True, now_ms)
 
-    Admin(client).ask(question, hear, now_ms=now_ms, timeout_ms=client.config.request_timeout_ms)
+    AdminMachine(client).ask(
+        question, hear, now_ms=now_ms, timeout_ms=client.config.request_timeout_ms
+    )

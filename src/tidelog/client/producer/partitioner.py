@@ -32,7 +32,7 @@ def partition_for_key(key: bytes, partition_count: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partition_count
 
 
-class Sticky:
+class StickyPartitioner:
     """For records without a key: one partition until it got a batch's worth, then another."""
 
     def __init__(self, *, batch_size: int, random: Random) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.events import ProducerEpochBumped, ProducerIdentified
-from tidelog.client.producer.batch import Identity
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.producer.sequences import Sequences
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
@@ -18,7 +18,7 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
 from tidelog.core.wire.schema import Message
 
 
-class Identifying:
+class ProducerIdRequester:
     """Any broker can give an id; it is asked for once, and again only after a failure."""
 
     def __init__(self, client: Client, sequences: Sequences) -> None:
@@ -72,7 +72,7 @@ class Identifying:
             self._retry(now_ms)
         elif answer.error_code == ErrorCode.NONE:
             self._failures = 0
-            self._sequences.identify(Identity(answer.producer_id, answer.producer_epoch))
+            self._sequences.identify(ProducerIdentity(answer.producer_id, answer.producer_epoch))
             self._client.trace.emit(
                 ProducerIdentified(
                     producer_id=answer.producer_id, producer_epoch=answer.producer_epoch

@@ -11,13 +11,17 @@ from collections.abc import Iterable
 
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
-from tidelog.client.cluster_metadata import STALE_METADATA, told_leader
+from tidelog.client.cluster_metadata import STALE_METADATA, leader_from_wire
 from tidelog.client.consumer.config import ConsumerConfig, Reset
-from tidelog.client.consumer.errors import CorruptRecords, OutOfRange, ReadRefused
+from tidelog.client.consumer.errors import CorruptRecords, OutOfRange, PartitionReadRefused
 from tidelog.client.consumer.fetch_request import fetch_request
-from tidelog.client.consumer.fetch_session import Asked, FetchSession, Wanted
-from tidelog.client.consumer.fetched import Fetched
-from tidelog.client.consumer.positions import Partition
+from tidelog.client.consumer.fetch_session import (
+    FetchedPartition,
+    FetchSessionHandler,
+    FetchSessionRequest,
+)
+from tidelog.client.consumer.fetched_records import FetchedRecords
+from tidelog.client.consumer.positions import AssignedPartition
 from tidelog.client.events import LeaderHinted, ReadReplicaChosen
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
@@ -32,18 +36,21 @@ _ASK_ELSEWHERE = STALE_METADATA | {ErrorCode.OFFSET_NOT_AVAILABLE}
 _WAIT_FOR_IT = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
-class Fetching:
+class ConsumerFetcher:
     """Fills `fetched`; whoever takes records out of it removes what is empty."""
 
     def __init__(
-        self, client: Client, config: ConsumerConfig, partitions: dict[TopicPartition, Partition]
+        self,
+        client: Client,
+        config: ConsumerConfig,
+        partitions: dict[TopicPartition, AssignedPartition],
     ) -> None:
         self._client = client
         self._config = config
         self._partitions = partitions
-        self._sessions: dict[int, FetchSession] = {}
+        self._sessions: dict[int, FetchSessionHandler] = {}
         self._asked: set[int] = set()
-        self.fetched: dict[TopicPartition, tuple[int, Fetched]] = {}
+        self.fetched: dict[TopicPartition, tuple[int, FetchedRecords]] = {}
         """With the broker that it came from."""
         self._deadline_ms: int | None = None
         self._back_off = BackOff(
@@ -57,7 +64,7 @@ class Fetching:
         full = {
             node for name, (node, _) in self.fetched.items() if self._partitions[name].may_fetch
         }
-        wanted: dict[int, dict[TopicPartition, Wanted]] = {}
+        wanted: dict[int, dict[TopicPartition, FetchedPartition]] = {}
         for partition in self._partitions.values():
             node = self._node_for(partition, now_ms)
             if node is not None and node not in full and node not in self._asked:
@@ -86,7 +93,7 @@ class Fetching:
 
     # Whom to ask for what
 
-    def _node_for(self, partition: Partition, now_ms: int) -> int | None:
+    def _node_for(self, partition: AssignedPartition, now_ms: int) -> int | None:
         if not partition.may_fetch or partition.name in self.fetched:
             return None
         assert partition.position is not None
@@ -114,28 +121,28 @@ class Fetching:
         is_offline = facts is not None and replica_id in facts.offline
         return replica_id in metadata.brokers and not is_offline
 
-    def _want(self, partition: Partition) -> Wanted:
+    def _want(self, partition: AssignedPartition) -> FetchedPartition:
         assert partition.position is not None
-        return Wanted(
+        return FetchedPartition(
             self._client.metadata.topic_id(partition.name.topic),
             partition.position.offset,
             partition.position.leader.leader_epoch,
             self._config.partition_bytes_max,
         )
 
-    def _version(self, node: int, wanted: Iterable[Wanted]) -> int | None:
+    def _version(self, node: int, wanted: Iterable[FetchedPartition]) -> int | None:
         """Topic ids need all of them to be known."""
         has_ids = all(each.topic_id is not None for each in wanted)
         newest = None if has_ids else _TOPIC_IDS_FROM - 1
         return self._client.connections.version(node, FetchRequest, at_most=newest)
 
-    def _ask(self, node: int, wanted: dict[TopicPartition, Wanted], now_ms: int) -> None:
-        session = self._sessions.setdefault(node, FetchSession())
+    def _ask(self, node: int, wanted: dict[TopicPartition, FetchedPartition], now_ms: int) -> None:
+        session = self._sessions.setdefault(node, FetchSessionHandler())
         version = self._version(node, [*wanted.values(), *session.partitions.values()])
         if version is None:
             for name in wanted:
                 error = ErrorCode.UNSUPPORTED_VERSION.name
-                self._partitions[name].stuck(ReadRefused(name, error))
+                self._partitions[name].stuck(PartitionReadRefused(name, error))
             return
         if version < _SESSIONS_FROM:
             session.on_no_answer()
@@ -154,8 +161,8 @@ class Fetching:
     def _answered(
         self,
         node: int,
-        asked: Asked,
-        wanted: dict[TopicPartition, Wanted],
+        asked: FetchSessionRequest,
+        wanted: dict[TopicPartition, FetchedPartition],
         answer: Message | NoAnswer,
         now_ms: int,
     ) -> None:
@@ -193,7 +200,12 @@ class Fetching:
                 partition.fails(pause_ms=pause_ms, now_ms=now_ms)
 
     def _told(
-        self, node: int, partition: Partition, wanted: Wanted, data: PartitionData, now_ms: int
+        self,
+        node: int,
+        partition: AssignedPartition,
+        wanted: FetchedPartition,
+        data: PartitionData,
+        now_ms: int,
     ) -> None:
         position = partition.position
         if position is None or not partition.may_fetch or position.offset != wanted.offset:
@@ -218,7 +230,7 @@ class Fetching:
             if self._config.is_read_committed:
                 listed = data.aborted_transactions or ()
                 aborted = [(each.first_offset, each.producer_id) for each in listed]
-            fetched = Fetched(
+            fetched = FetchedRecords(
                 partition.name,
                 bytes(data.records),
                 offset=wanted.offset,
@@ -227,7 +239,9 @@ class Fetching:
             )
             self.fetched[partition.name] = (node, fetched)
 
-    def _refused(self, partition: Partition, wanted: Wanted, error: ErrorCode, now_ms: int) -> None:
+    def _refused(
+        self, partition: AssignedPartition, wanted: FetchedPartition, error: ErrorCode, now_ms: int
+    ) -> None:
         name = partition.name
         if error == ErrorCode.OFFSET_OUT_OF_RANGE:
             # A follower may lag behind: only the leader's word counts.
@@ -247,11 +261,13 @@ class Fetching:
             self._client.refresh.doubt()
             self._pause([name], now_ms)
         else:
-            partition.stuck(ReadRefused(name, error.name))
+            partition.stuck(PartitionReadRefused(name, error.name))
 
-    def _take_hint(self, partition: Partition, data: PartitionData, answer: FetchResponse) -> None:
+    def _take_hint(
+        self, partition: AssignedPartition, data: PartitionData, answer: FetchResponse
+    ) -> None:
         told = data.current_leader
-        leader = told_leader(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
+        leader = leader_from_wire(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
         if data.error_code not in (
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             ErrorCode.FENCED_LEADER_EPOCH,

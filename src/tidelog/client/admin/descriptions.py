@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tidelog.client.admin.configs import ConfigsTold, ConfigTold, ResourceKind, source_of
-from tidelog.client.admin.offsets import AS_CONSUMER, AS_DEBUGGER, LATEST, OffsetTold
+from tidelog.client.admin.configs import ConfigDescription, ConfigEntry, ResourceKind, source_of
+from tidelog.client.admin.offsets import AS_CONSUMER, AS_DEBUGGER, LATEST, ListedOffset
 from tidelog.client.admin.question import AnyNode, Question, TheBroker
 from tidelog.client.admin.topics import (
     PartitionDescription,
@@ -14,7 +14,7 @@ from tidelog.client.admin.topics import (
     described_by_metadata,
     described_by_page,
 )
-from tidelog.client.cluster_metadata import Broker
+from tidelog.client.cluster_metadata import BrokerNode
 from tidelog.client.config import Address
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
@@ -44,50 +44,52 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
 from tidelog.core.wire.schema import Message
 
 
-class Picture(NamedTuple):
+class MetadataDescription(NamedTuple):
     """The cluster as one broker sees it now."""
 
     cluster_id: str | None
-    brokers: dict[int, Broker]
+    brokers: dict[int, BrokerNode]
     topics: dict[str, TopicDescription]
 
 
-class Page(NamedTuple):
+class PartitionPage(NamedTuple):
     """Some partitions by name, and where the next page begins; None: this was the last."""
 
     partitions: dict[TopicPartition, PartitionDescription]
     go_on_at: TopicPartition | None
 
 
-def picture(
+def describe_metadata(
     names: Iterable[str] | None = None, *, broker_id: int | None = None
-) -> Question[Picture]:
+) -> Question[MetadataDescription]:
     """By Metadata: the live brokers, and these topics or all; nothing is created by asking."""
     topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
 
-    def read(answer: Message) -> Picture:
+    def read(answer: Message) -> MetadataDescription:
         assert isinstance(answer, MetadataResponse)
         brokers = {
-            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
+            each.node_id: BrokerNode(each.node_id, Address(each.host, each.port), each.rack)
             for each in answer.brokers
         }
         told = [described_by_metadata(each) for each in answer.topics]
-        return Picture(answer.cluster_id, brokers, {topic.name: topic for topic in told})
+        return MetadataDescription(
+            answer.cluster_id, brokers, {topic.name: topic for topic in told}
+        )
 
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
     whom = AnyNode() if broker_id is None else TheBroker(broker_id)
     return Question(request=request, read=read, whom=whom)
 
 
-def partition_page(
+def describe_partition_page(
     names: Sequence[str], *, start_at: TopicPartition | None = None
-) -> Question[Page]:
+) -> Question[PartitionPage]:
     """One page of DescribeTopicPartitions (KIP-966), with eligible leader replicas."""
     cursor = None
     if start_at is not None:
         cursor = Cursor(topic_name=start_at.topic, partition_index=start_at.index)
 
-    def read(answer: Message) -> Page:
+    def read(answer: Message) -> PartitionPage:
         assert isinstance(answer, DescribeTopicPartitionsResponse)
         found = {
             TopicPartition(str(topic.name), each.partition_index): described_by_page(each)
@@ -96,13 +98,13 @@ def partition_page(
         }
         told = answer.next_cursor
         next_at = None if told is None else TopicPartition(told.topic_name, told.partition_index)
-        return Page(found, next_at)
+        return PartitionPage(found, next_at)
 
     topics = [TopicRequest(name=name) for name in sorted(names)]
     return Question(request=DescribeTopicPartitionsRequest(topics=topics, cursor=cursor), read=read)
 
 
-def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigsTold]]:
+def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigDescription]]:
     """The settings of these topics by topic."""
     resources = [
         DescribeConfigsResource(
@@ -111,14 +113,16 @@ def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigsTo
         for name in names
     ]
 
-    def read(answer: Message) -> dict[str, ConfigsTold]:
+    def read(answer: Message) -> dict[str, ConfigDescription]:
         assert isinstance(answer, DescribeConfigsResponse)
         return {
-            told.resource_name: ConfigsTold(
+            told.resource_name: ConfigDescription(
                 error_of(told.error_code),
                 told.error_message,
                 {
-                    each.name: ConfigTold(each.value, source_of(each.config_source), each.read_only)
+                    each.name: ConfigEntry(
+                        each.value, source_of(each.config_source), each.read_only
+                    )
                     for each in told.configs
                 },
             )
@@ -130,7 +134,7 @@ def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigsTo
 
 def high_watermarks(
     partitions: Iterable[TopicPartition], *, broker_id: int
-) -> Question[dict[TopicPartition, OffsetTold]]:
+) -> Question[dict[TopicPartition, ListedOffset]]:
     """Of partitions that this broker leads; a refusal for those that it does not."""
     return _list_offsets(
         dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_CONSUMER
@@ -139,7 +143,7 @@ def high_watermarks(
 
 def log_end_offsets(
     partitions: Iterable[TopicPartition], *, broker_id: int
-) -> Question[dict[TopicPartition, OffsetTold]]:
+) -> Question[dict[TopicPartition, ListedOffset]]:
     """Of the replicas on this broker, leading or not: `end(b)` of the scenarios."""
     return _list_offsets(
         dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_DEBUGGER
@@ -148,7 +152,7 @@ def log_end_offsets(
 
 def _list_offsets(
     asked: Mapping[TopicPartition, int], *, broker_id: int, replica_id: int
-) -> Question[dict[TopicPartition, OffsetTold]]:
+) -> Question[dict[TopicPartition, ListedOffset]]:
     topics: dict[str, ListOffsetsTopic] = {}
     for partition, timestamp_ms in asked.items():
         topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
@@ -156,10 +160,10 @@ def _list_offsets(
             ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
         )
 
-    def read(answer: Message) -> dict[TopicPartition, OffsetTold]:
+    def read(answer: Message) -> dict[TopicPartition, ListedOffset]:
         assert isinstance(answer, ListOffsetsResponse)
         return {
-            TopicPartition(topic.name, told.partition_index): OffsetTold(
+            TopicPartition(topic.name, told.partition_index): ListedOffset(
                 error_of(told.error_code),
                 _known(told.offset) if error_of(told.error_code) == ErrorCode.NONE else None,
                 _known(told.timestamp),

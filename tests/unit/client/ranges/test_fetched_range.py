@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.client.ranges.fetched import Whole, whole_batches
+from tidelog.client.ranges.fetched_range import WholeBatches, whole_batches
 from tidelog.core.wire.record_batch import CorruptBatch, UnsupportedMagic, rebase
 from tidelog.core.wire.records import NewRecord, build
 
@@ -21,26 +21,26 @@ FIRST, SECOND = batch(10, records=5), batch(20, records=2, leader_epoch=4)
 @pytest.mark.parametrize(
     ("records", "end_offset", "expected"),
     [
-        (FIRST, 100, Whole(len(FIRST), 15, 3)),
-        (FIRST + SECOND, 100, Whole(len(FIRST + SECOND), 22, 4)),
+        (FIRST, 100, WholeBatches(len(FIRST), 15, 3)),
+        (FIRST + SECOND, 100, WholeBatches(len(FIRST + SECOND), 22, 4)),
         # A batch that begins at or after the end is not wanted, and nothing lies in the gap.
-        (FIRST + SECOND, 20, Whole(len(FIRST), 20, 3)),
-        (FIRST + SECOND, 17, Whole(len(FIRST), 17, 3)),
+        (FIRST + SECOND, 20, WholeBatches(len(FIRST), 20, 3)),
+        (FIRST + SECOND, 17, WholeBatches(len(FIRST), 17, 3)),
         # One that reaches over the end is.
-        (FIRST + SECOND, 12, Whole(len(FIRST), 12, 3)),
-        (FIRST, 12, Whole(len(FIRST), 15, 3)),
+        (FIRST + SECOND, 12, WholeBatches(len(FIRST), 12, 3)),
+        (FIRST, 12, WholeBatches(len(FIRST), 15, 3)),
         # The gap reaches over the whole range.
-        (SECOND, 15, Whole(0, 15, -1)),
+        (SECOND, 15, WholeBatches(0, 15, -1)),
         # A batch that is cut comes again.
-        (FIRST + SECOND[:-1], 100, Whole(len(FIRST), 15, 3)),
-        (FIRST + SECOND[:61], 100, Whole(len(FIRST), 15, 3)),
-        (FIRST + SECOND[:20], 100, Whole(len(FIRST), 15, 3)),
+        (FIRST + SECOND[:-1], 100, WholeBatches(len(FIRST), 15, 3)),
+        (FIRST + SECOND[:61], 100, WholeBatches(len(FIRST), 15, 3)),
+        (FIRST + SECOND[:20], 100, WholeBatches(len(FIRST), 15, 3)),
         (FIRST[:-1], 100, None),
         (FIRST[:8], 100, None),
         (b"", 100, None),
     ],
 )
-def test_whole_batches(records: bytes, end_offset: int, expected: Whole | None) -> None:
+def test_whole_batches(records: bytes, end_offset: int, expected: WholeBatches | None) -> None:
     assert whole_batches(memoryview(records), end_offset=end_offset) == expected
 
 

@@ -11,10 +11,10 @@ import socket
 from tidelog.client.config import client_config
 from tidelog.client.settings import Given
 
-KNOCK_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
 
 
-def unreachable(settings: Given, *, timeout_s: float = KNOCK_TIMEOUT_S) -> str | None:
+def unreachable(settings: Given, *, timeout_s: float = CONNECT_TIMEOUT_S) -> str | None:
     """One line if none of `bootstrap.servers` takes a connection; None if one does."""
     reasons = []
     for address in client_config(settings).bootstrap:

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import ConsumerConfig, Reset
-from tidelog.client.consumer.errors import LogTruncated, NoOffset, ReadRefused
+from tidelog.client.consumer.errors import LogTruncationError, NoOffset, PartitionReadRefused
 from tidelog.client.consumer.offset_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     Answers,
-    Found,
+    OffsetAndTimestamp,
     ask_offsets,
 )
-from tidelog.client.consumer.positions import Partition, Position, State
+from tidelog.client.consumer.positions import AssignedPartition, FetchPosition, FetchState
 from tidelog.client.events import PositionReset, PositionTruncated
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
@@ -38,7 +38,7 @@ _TIMESTAMPS = {Reset.EARLIEST: EARLIEST_TIMESTAMP, Reset.LATEST: LATEST_TIMESTAM
 CONSUMER_REPLICA = -1
 
 
-class Locating:
+class PositionFinder:
     """Gets partitions from lost, resetting and validating to reading."""
 
     def __init__(self, client: Client, config: ConsumerConfig) -> None:
@@ -51,16 +51,16 @@ class Locating:
             random=client.random,
         )
 
-    def run(self, partitions: Iterable[Partition], now_ms: int) -> None:
+    def run(self, partitions: Iterable[AssignedPartition], now_ms: int) -> None:
         self._deadline_ms = None
-        to_reset: dict[int, list[Partition]] = {}
-        to_validate: dict[int, list[Partition]] = {}
+        to_reset: dict[int, list[AssignedPartition]] = {}
+        to_validate: dict[int, list[AssignedPartition]] = {}
         for partition in partitions:
-            if partition.state == State.LOST and partition.error is None:
+            if partition.state == FetchState.LOST and partition.error is None:
                 self._decide_for_lost(partition)
-            if partition.state == State.RESETTING:
+            if partition.state == FetchState.RESETTING:
                 self._choose(partition, to_reset, now_ms)
-            elif partition.state == State.VALIDATING:
+            elif partition.state == FetchState.VALIDATING:
                 self._choose(partition, to_validate, now_ms)
         for leader_id, lost in to_reset.items():
             self._reset(leader_id, lost, now_ms)
@@ -70,14 +70,17 @@ class Locating:
     def next_deadline_ms(self) -> int | None:
         return self._deadline_ms
 
-    def _decide_for_lost(self, partition: Partition) -> None:
+    def _decide_for_lost(self, partition: AssignedPartition) -> None:
         if self._config.reset == Reset.NONE:
             partition.stuck(NoOffset(partition.name))
         else:
             partition.request_reset(self._config.reset)
 
     def _choose(
-        self, partition: Partition, by_leader: dict[int, list[Partition]], now_ms: int
+        self,
+        partition: AssignedPartition,
+        by_leader: dict[int, list[AssignedPartition]],
+        now_ms: int,
     ) -> None:
         """Sort it in under its leader, if it may be asked about now."""
         if partition.is_asked or partition.error is not None:
@@ -98,13 +101,13 @@ class Locating:
         if self._deadline_ms is None or at_ms < self._deadline_ms:
             self._deadline_ms = at_ms
 
-    def _failed(self, partition: Partition, now_ms: int) -> None:
+    def _failed(self, partition: AssignedPartition, now_ms: int) -> None:
         self._client.refresh.doubt()
         partition.fails(pause_ms=self._back_off.pause_ms(partition.failures), now_ms=now_ms)
 
     # Resetting
 
-    def _reset(self, leader_id: int, lost: list[Partition], now_ms: int) -> None:
+    def _reset(self, leader_id: int, lost: list[AssignedPartition], now_ms: int) -> None:
         by_name = {each.name: each for each in lost}
         resets = {each.name: each.reset for each in lost}
         timestamps = {
@@ -114,7 +117,7 @@ class Locating:
         def answered(answers: Answers, now_ms: int) -> None:
             for name, answer in answers.items():
                 partition = by_name[name]
-                if partition.state == State.RESETTING and partition.reset == resets[name]:
+                if partition.state == FetchState.RESETTING and partition.reset == resets[name]:
                     self._told_offset(partition, answer, now_ms)
 
         for each in lost:
@@ -128,14 +131,19 @@ class Locating:
             now_ms=now_ms,
         ):
             for each in lost:
-                each.stuck(ReadRefused(each.name, ErrorCode.UNSUPPORTED_VERSION.name))
+                each.stuck(PartitionReadRefused(each.name, ErrorCode.UNSUPPORTED_VERSION.name))
 
     def _told_offset(
-        self, partition: Partition, answer: Found | ErrorCode | None, now_ms: int
+        self,
+        partition: AssignedPartition,
+        answer: OffsetAndTimestamp | ErrorCode | None,
+        now_ms: int,
     ) -> None:
         if answer == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            partition.stuck(ReadRefused(partition.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED.name))
-        elif not isinstance(answer, Found):
+            partition.stuck(
+                PartitionReadRefused(partition.name, ErrorCode.TOPIC_AUTHORIZATION_FAILED.name)
+            )
+        elif not isinstance(answer, OffsetAndTimestamp):
             self._failed(partition, now_ms)
         else:
             if answer.leader_epoch is not None:
@@ -143,7 +151,7 @@ class Locating:
             policy = partition.reset.value if partition.reset is not None else ""
             # Nothing was read before it, so there is no leader epoch to validate it by.
             partition.seek(
-                Position(
+                FetchPosition(
                     offset=answer.offset,
                     offset_epoch=None,
                     leader=self._client.metadata.leader(partition.name),
@@ -159,14 +167,14 @@ class Locating:
 
     # Validating
 
-    def _validate(self, leader_id: int, doubted: list[Partition], now_ms: int) -> None:
+    def _validate(self, leader_id: int, doubted: list[AssignedPartition], now_ms: int) -> None:
         version = self._client.connections.version(leader_id, OffsetForLeaderEpochRequest)
         if version is None:
             for each in doubted:
                 each.validated()
             return
         topics: dict[str, OffsetForLeaderTopic] = {}
-        asked: dict[TopicPartition, tuple[Partition, Position]] = {}
+        asked: dict[TopicPartition, tuple[AssignedPartition, FetchPosition]] = {}
         for partition in doubted:
             position = partition.position
             assert position is not None and position.offset_epoch is not None
@@ -189,19 +197,23 @@ class Locating:
         def answered(answer: Message | NoAnswer, now_ms: int) -> None:
             told = _ends(answer)
             for name, (partition, position) in asked.items():
-                if partition.state == State.VALIDATING and partition.position == position:
+                if partition.state == FetchState.VALIDATING and partition.position == position:
                     self._told_end(partition, position, told.get(name), now_ms)
 
         self._client.connections.ask(leader_id, request, version, answered, now_ms=now_ms)
 
     def _told_end(
-        self, partition: Partition, position: Position, told: EpochEndOffset | None, now_ms: int
+        self,
+        partition: AssignedPartition,
+        position: FetchPosition,
+        told: EpochEndOffset | None,
+        now_ms: int,
     ) -> None:
         """The log of the position's leader epoch ends here; is the position still inside?"""
         if told is None or told.error_code != ErrorCode.NONE:
             error = error_of(told.error_code) if told is not None else None
             if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                partition.stuck(ReadRefused(partition.name, error.name))
+                partition.stuck(PartitionReadRefused(partition.name, error.name))
             else:
                 self._failed(partition, now_ms)
         elif told.end_offset < 0 or told.leader_epoch < 0:
@@ -213,8 +225,8 @@ class Locating:
 
     def _truncated(
         self,
-        partition: Partition,
-        position: Position,
+        partition: AssignedPartition,
+        position: FetchPosition,
         divergence: int | None,
         divergence_epoch: int | None,
     ) -> None:
@@ -225,7 +237,7 @@ class Locating:
         )
         if self._config.reset == Reset.NONE:
             partition.stuck(
-                LogTruncated(
+                LogTruncationError(
                     partition.name,
                     offset=position.offset,
                     divergence=divergence,
@@ -236,7 +248,9 @@ class Locating:
             partition.request_reset(self._config.reset)
         else:
             partition.seek(
-                Position(offset=divergence, offset_epoch=divergence_epoch, leader=position.leader)
+                FetchPosition(
+                    offset=divergence, offset_epoch=divergence_epoch, leader=position.leader
+                )
             )
             partition.validated()
 

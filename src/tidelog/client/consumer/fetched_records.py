@@ -17,7 +17,7 @@ from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch, batches, c
 from tidelog.core.wire.records import Header, Record, iterate
 
 
-class Received(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """One record as a program gets it."""
 
     partition: TopicPartition
@@ -32,7 +32,7 @@ class Received(NamedTuple):
     sequence: int | None = None
 
 
-class Fetched:
+class FetchedRecords:
     """Invariant: `next_offset` is where the next fetch begins if nothing more is taken out."""
 
     def __init__(
@@ -56,9 +56,9 @@ class Fetched:
         self._aborted_producers: set[int] = set()
         self._records = self._all()
 
-    def take(self, records_max: int) -> list[Received]:
+    def take(self, records_max: int) -> list[ConsumerRecord]:
         """At most so many records. CorruptRecords only if it is the very next thing."""
-        taken: list[Received] = []
+        taken: list[ConsumerRecord] = []
         while len(taken) < records_max:
             try:
                 record = next(self._records, None)
@@ -75,7 +75,7 @@ class Fetched:
             self.next_epoch = record.leader_epoch
         return taken
 
-    def _all(self) -> Iterator[Received]:
+    def _all(self) -> Iterator[ConsumerRecord]:
         at = None
         for at, header in batches(self._data):
             if self._checks_crcs and not crc_is_valid(self._data, at, header):
@@ -102,13 +102,13 @@ class Fetched:
                 return True
         return header.is_control
 
-    def _received(self, header: BatchHeader, record: Record) -> Received:
+    def _received(self, header: BatchHeader, record: Record) -> ConsumerRecord:
         producer: tuple[int | None, int | None, int | None] = (None, None, None)
         if header.producer_id >= 0:
             delta = record.offset - header.base_offset
             sequence = (header.base_sequence + delta) % SEQUENCE_MODULUS
             producer = (header.producer_id, header.producer_epoch, sequence)
-        return Received(
+        return ConsumerRecord(
             self.partition,
             record.offset,
             _leader_epoch(header),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tidelog.client.client import Client
-from tidelog.client.producer.batch import Batch
+from tidelog.client.producer.batch import ProducerBatch
 from tidelog.client.producer.config import ProducerConfig
 from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
@@ -26,7 +26,7 @@ TOPIC_IDS_FROM = 13
 UNANSWERED_ACKS = 0
 
 
-class Said(NamedTuple):
+class PartitionProduceResult(NamedTuple):
     """What became of one batch, as far as this request knows."""
 
     error: ErrorCode
@@ -38,12 +38,12 @@ class Said(NamedTuple):
     reasons: dict[int, str] | None = None
 
 
-Answered = Callable[["ProduceCall", dict[TopicPartition, Said], int], None]
+OnProduced = Callable[["BatchProduceCall", dict[TopicPartition, PartitionProduceResult], int], None]
 
 
 def produce_call(
-    client: Client, node: int, config: ProducerConfig, batches: Sequence[Batch]
-) -> ProduceCall:
+    client: Client, node: int, config: ProducerConfig, batches: Sequence[ProducerBatch]
+) -> BatchProduceCall:
     """Topics are named by id where that is possible."""
     names = dict.fromkeys(batch.partition.topic for batch in batches)
     ids = {name: client.metadata.topic_id(name) for name in names}
@@ -64,10 +64,10 @@ def produce_call(
         topic_data=list(topics.values()),
     )
     names_by_id = {id_: name for name, id_ in ids.items() if id_ is not None}
-    return ProduceCall(client, node, request, version, batches, names_by_id)
+    return BatchProduceCall(client, node, request, version, batches, names_by_id)
 
 
-class ProduceCall:
+class BatchProduceCall:
     """Sent once; every batch in it hears something, whatever happens."""
 
     def __init__(
@@ -76,7 +76,7 @@ class ProduceCall:
         node: int,
         request: ProduceRequest,
         version: int | None,
-        batches: Sequence[Batch],
+        batches: Sequence[ProducerBatch],
         names_by_id: dict[bytes, str],
     ) -> None:
         self.batches = batches
@@ -88,13 +88,17 @@ class ProduceCall:
         self._version = version
         self._names_by_id = names_by_id
 
-    def send(self, answered: Answered, now_ms: int) -> None:
+    def send(self, answered: OnProduced, now_ms: int) -> None:
         if self._version is None:
             reason = f"broker {self._node} speaks no version of Produce that we do"
-            answered(self, self._all(Said(ErrorCode.UNSUPPORTED_VERSION, reason)), now_ms)
+            answered(
+                self,
+                self._all(PartitionProduceResult(ErrorCode.UNSUPPORTED_VERSION, reason)),
+                now_ms,
+            )
         elif self._request.acks == UNANSWERED_ACKS:
             self._client.connections.tell(self._node, self._request, self._version)
-            answered(self, self._all(Said(ErrorCode.NONE)), now_ms)
+            answered(self, self._all(PartitionProduceResult(ErrorCode.NONE)), now_ms)
         else:
             self._client.connections.ask(
                 self._node,
@@ -104,16 +108,22 @@ class ProduceCall:
                 now_ms=now_ms,
             )
 
-    def _all(self, said: Said) -> dict[TopicPartition, Said]:
+    def _all(self, said: PartitionProduceResult) -> dict[TopicPartition, PartitionProduceResult]:
         return {batch.partition: said for batch in self.batches}
 
-    def _read(self, answer: Message | NoAnswer) -> dict[TopicPartition, Said]:
+    def _read(self, answer: Message | NoAnswer) -> dict[TopicPartition, PartitionProduceResult]:
         if isinstance(answer, NoAnswer):
             timed_out = answer.reason == "timed out"
             error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.NETWORK_EXCEPTION
-            return self._all(Said(error, f"no answer from broker {self._node}: {answer.reason}"))
+            return self._all(
+                PartitionProduceResult(
+                    error, f"no answer from broker {self._node}: {answer.reason}"
+                )
+            )
         assert isinstance(answer, ProduceResponse)
-        said = self._all(Said(ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer"))
+        said = self._all(
+            PartitionProduceResult(ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer")
+        )
         self.endpoints = answer.node_endpoints
         for topic in answer.responses:
             name = self._names_by_id.get(bytes(topic.topic_id), topic.name)
@@ -124,14 +134,14 @@ class ProduceCall:
         return said
 
 
-def _said(told: PartitionProduceResponse) -> Said:
+def _said(told: PartitionProduceResponse) -> PartitionProduceResult:
     error = error_of(told.error_code)
     leader = told.current_leader
     reasons = {
         each.batch_index: each.batch_index_error_message or told.error_message or error.name
         for each in told.record_errors
     }
-    return Said(
+    return PartitionProduceResult(
         error=error,
         reason=told.error_message or error.name,
         base_offset=None if told.base_offset < 0 else told.base_offset,

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from tidelog.client.admin.admin import Failed
 from tidelog.client.admin.question import AnyNode, Question, TheBroker
-from tidelog.client.cluster_metadata import Broker
+from tidelog.client.cluster_metadata import BrokerNode
 from tidelog.client.config import Address
-from tidelog.client.shells.blocking import Admin, NotSupported
-from tidelog.client.shells.topic_survey import look_at, survey
+from tidelog.client.shells.blocking_clients import Admin, NotSupported
+from tidelog.client.shells.topic_descriptions import describe_by_any_broker, describe_topics
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages import api_02_list_offsets as offsets
 from tidelog.core.wire.messages import api_03_metadata as metadata
@@ -111,7 +111,7 @@ def _page(request: description.DescribeTopicPartitionsRequest) -> Any:
 
 
 def surveyed(admin: KnowingAdmin) -> Any:
-    return survey(cast(Admin, admin), ["orders"], with_offsets=True, timeout_s=1.0)
+    return describe_topics(cast(Admin, admin), ["orders"], with_offsets=True, timeout_s=1.0)
 
 
 def test_all_pages_settings_offsets_and_racks() -> None:
@@ -144,9 +144,9 @@ def test_a_silent_broker_leaves_only_its_own_offsets_unknown() -> None:
 def test_a_new_topic_is_found_where_it_is_known() -> None:
     admin = KnowingAdmin()
     admin.known_to = {2}
-    told = look_at(cast(Admin, admin), ["orders"], timeout_s=1.0)
+    told = describe_by_any_broker(cast(Admin, admin), ["orders"], timeout_s=1.0)
     assert told.topics["orders"].error == ErrorCode.NONE
-    assert told.brokers[2] == Broker(2, Address("b", 2), "rack-2")
+    assert told.brokers[2] == BrokerNode(2, Address("b", 2), "rack-2")
     assert surveyed(admin).topics["orders"].configs == {"own": "1"}
     admin.known_to = set()
     assert surveyed(admin).refused == {"orders": UNKNOWN}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from tests.process.ports import HOST, free_port
-from tidelog.client.shells.knocking import unreachable
+from tidelog.client.shells.connectivity import unreachable
 
 
 def test_one_that_is_there_is_enough() -> None:

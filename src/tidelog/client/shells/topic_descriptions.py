@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.client.admin.admin import Failed
-from tidelog.client.admin.offsets import OffsetTold
-from tidelog.client.admin.question import Question, TheBroker
-from tidelog.client.admin.surveys import (
-    Picture,
+from tidelog.client.admin.descriptions import (
+    MetadataDescription,
+    describe_metadata,
+    describe_partition_page,
     describe_topic_configs,
     high_watermarks,
     log_end_offsets,
-    partition_page,
-    picture,
 )
+from tidelog.client.admin.offsets import ListedOffset
+from tidelog.client.admin.question import Question, TheBroker
 from tidelog.client.admin.topics import PartitionDescription, TopicDescription
-from tidelog.client.shells.blocking import Admin, NotSupported
+from tidelog.client.shells.blocking_clients import Admin, NotSupported
 from tidelog.core.model.config import ConfigSource
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -31,7 +31,7 @@ SILENT_BROKER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionSurvey:
+class DescribedPartition:
     """One partition; offsets only if they were asked for."""
 
     told: PartitionDescription
@@ -49,36 +49,38 @@ class PartitionSurvey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicSurvey:
+class DescribedTopic:
     """One topic; `configs` are the settings of its own."""
 
     name: str
     topic_id: bytes
     is_internal: bool
     configs: dict[str, str | None]
-    partitions: tuple[PartitionSurvey, ...]
+    partitions: tuple[DescribedPartition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class DescribedTopics:
     """The topics that exist, by name; those that could not be described, and why; the racks."""
 
-    topics: dict[str, TopicSurvey]
+    topics: dict[str, DescribedTopic]
     refused: dict[str, ErrorCode]
     racks: dict[int, str | None]
 
 
-def look_at(admin: Admin, names: Sequence[str], *, timeout_s: float) -> Picture:
+def describe_by_any_broker(
+    admin: Admin, names: Sequence[str], *, timeout_s: float
+) -> MetadataDescription:
     """These topics as somebody knows them. One that is new may not be known to everybody yet, so
     it is missing only if no broker knows it."""
-    told = admin.ask(picture(names), timeout_s=timeout_s)
+    told = admin.ask(describe_metadata(names), timeout_s=timeout_s)
     missing = [
         name
         for name, topic in told.topics.items()
         if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     if missing and len(told.brokers) > 1:
-        questions = {each: picture(missing, broker_id=each) for each in told.brokers}
+        questions = {each: describe_metadata(missing, broker_id=each) for each in told.brokers}
         patience_s = min(timeout_s, SILENT_BROKER_S)
         for answer in admin.ask_each(questions, timeout_s=patience_s).values():
             if not isinstance(answer, Failed):
@@ -90,22 +92,22 @@ def look_at(admin: Admin, names: Sequence[str], *, timeout_s: float) -> Picture:
     return told
 
 
-def survey(
+def describe_topics(
     admin: Admin, names: Sequence[str] | None = None, *, with_offsets: bool, timeout_s: float
-) -> Survey:
+) -> DescribedTopics:
     """These topics, or all of them."""
     if names is None:
-        told = admin.ask(picture(), timeout_s=timeout_s)
+        told = admin.ask(describe_metadata(), timeout_s=timeout_s)
     else:
-        told = look_at(admin, names, timeout_s=timeout_s)
+        told = describe_by_any_broker(admin, names, timeout_s=timeout_s)
     found = {name: each for name, each in told.topics.items() if each.error == ErrorCode.NONE}
     partitions = _with_eligible_leaders(admin, found, timeout_s=timeout_s)
     configs = _configs(admin, found, told.brokers, timeout_s=timeout_s)
-    surveyed = {name: PartitionSurvey(told=each) for name, each in partitions.items()}
+    surveyed = {name: DescribedPartition(told=each) for name, each in partitions.items()}
     if with_offsets:
         surveyed = _with_offsets(admin, partitions, told.brokers, timeout_s=timeout_s)
     topics = {
-        name: TopicSurvey(
+        name: DescribedTopic(
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
@@ -116,7 +118,7 @@ def survey(
     }
     refused = {name: each.error for name, each in told.topics.items() if name not in found}
     racks = {each.id: each.rack for each in told.brokers.values()}
-    return Survey(topics=topics, refused=refused, racks=racks)
+    return DescribedTopics(topics=topics, refused=refused, racks=racks)
 
 
 def _with_eligible_leaders(
@@ -131,7 +133,9 @@ def _with_eligible_leaders(
     start_at: TopicPartition | None = None
     while topics:
         try:
-            page = admin.ask(partition_page(list(topics), start_at=start_at), timeout_s=timeout_s)
+            page = admin.ask(
+                describe_partition_page(list(topics), start_at=start_at), timeout_s=timeout_s
+            )
         except NotSupported:
             break
         for name, told in page.partitions.items():
@@ -175,9 +179,9 @@ def _with_offsets(
     brokers: Iterable[int],
     *,
     timeout_s: float,
-) -> dict[TopicPartition, PartitionSurvey]:
+) -> dict[TopicPartition, DescribedPartition]:
     """Every live broker is asked for what it leads and for what it holds, all at once."""
-    questions: dict[tuple[str, int], Question[dict[TopicPartition, OffsetTold]]] = {}
+    questions: dict[tuple[str, int], Question[dict[TopicPartition, ListedOffset]]] = {}
     for broker_id in brokers:
         led = [name for name, each in partitions.items() if each.leader_id == broker_id]
         held = [name for name, each in partitions.items() if broker_id in each.replicas]
@@ -187,7 +191,7 @@ def _with_offsets(
             questions["held", broker_id] = log_end_offsets(held, broker_id=broker_id)
     answers = admin.ask_each(questions, timeout_s=min(timeout_s, SILENT_BROKER_S))
     surveyed = {
-        name: PartitionSurvey(told=each, log_end_offsets=dict.fromkeys(each.replicas))
+        name: DescribedPartition(told=each, log_end_offsets=dict.fromkeys(each.replicas))
         for name, each in partitions.items()
     }
     for (what, broker_id), told in answers.items():

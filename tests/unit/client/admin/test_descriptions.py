@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.unit.client.admin.test_admin import Given
 from tidelog.client.admin.admin import Failed
 from tidelog.client.admin.cluster import PREFERRED, elect_leaders
-from tidelog.client.admin.question import Outcome
-from tidelog.client.admin.surveys import (
+from tidelog.client.admin.descriptions import (
+    describe_metadata,
+    describe_partition_page,
     describe_topic_configs,
     high_watermarks,
     log_end_offsets,
-    partition_page,
-    picture,
 )
+from tidelog.client.admin.question import AdminOutcome
 from tidelog.client.admin.topics import list_topics
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
@@ -26,7 +26,7 @@ P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 def test_a_picture_has_brokers_and_topics_and_creates_nothing() -> None:
     given = Given()
-    told = given.ask(picture(["orders", "nowhere"]))
+    told = given.ask(describe_metadata(["orders", "nowhere"]))
     assert sorted(told.brokers) == [1, 2, 3]
     assert told.topics["orders"].partitions[0].leader_id == 2
     assert told.topics["nowhere"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -42,7 +42,7 @@ def test_a_page_goes_on_where_the_last_one_ended() -> None:
     cursor = description.Cursor(topic_name="orders", partition_index=2)
     given.says(description.DescribeTopicPartitionsResponse(topics=[topic], next_cursor=cursor))
 
-    page = given.ask(partition_page(["b", "orders"], start_at=P1))
+    page = given.ask(describe_partition_page(["b", "orders"], start_at=P1))
     assert page.go_on_at == TopicPartition("orders", 2)
     assert page.partitions[P1].leader_id == 3 and page.partitions[P1].eligible_leaders == (2,)
     [asked] = given.cluster.requests(description.DescribeTopicPartitionsRequest)
@@ -78,8 +78,8 @@ def test_elections_that_are_refused_as_a_whole_are_refused_for_each() -> None:
     denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     given.says(election.ElectLeadersResponse(error_code=denied))
     assert given.ask(elect_leaders(PREFERRED, [P0, P1])) == {
-        P0: Outcome(denied),
-        P1: Outcome(denied),
+        P0: AdminOutcome(denied),
+        P1: AdminOutcome(denied),
     }
     everywhere = given.ask(elect_leaders(PREFERRED), timeout_ms=2_000)
     assert isinstance(everywhere, Failed) and denied.name in everywhere.reason

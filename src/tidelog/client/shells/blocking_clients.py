@@ -17,19 +17,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from tidelog.client.admin.admin import Admin as AdminMachine
+from tidelog.client.admin.admin import AdminMachine as AdminMachine
 from tidelog.client.admin.admin import Failed
 from tidelog.client.admin.question import Question
 from tidelog.client.config import client_config
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import Consumer as ConsumerMachine
-from tidelog.client.consumer.fetched import Received
-from tidelog.client.consumer.offset_lookup import Found, LookupFailed, Result
+from tidelog.client.consumer.consumer import ConsumerMachine as ConsumerMachine
+from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.consumer.offset_lookup import LookupFailed, LookupResult, OffsetAndTimestamp
 from tidelog.client.producer.config import producer_config
-from tidelog.client.producer.outcome import Ok, Outcome, Refused, Ticket
-from tidelog.client.producer.producer import Producer as ProducerMachine
+from tidelog.client.producer.outcome import SendOk, SendOutcome, SendRefused, SendTicket
+from tidelog.client.producer.producer import ProducerMachine as ProducerMachine
 from tidelog.client.settings import Given
-from tidelog.client.shells.closing import Closing
+from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
@@ -70,33 +70,33 @@ class NotSupported(RequestFailed):
     """The broker does not have the API that was asked for."""
 
 
-class Sent:
+class SentRecord:
     """A record on its way; its outcome may be waited for."""
 
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
-        self.ticket: Ticket | None = None
+        self.ticket: SendTicket | None = None
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> SendOutcome | None:
         return self.ticket.outcome if self.ticket is not None else None
 
-    def wait(self, timeout_s: float | None = None) -> Outcome:
+    def wait(self, timeout_s: float | None = None) -> SendOutcome:
         """The outcome, whatever it is."""
         self._producer.wait_until(lambda: self.outcome is not None, timeout_s, "an outcome")
         assert self.outcome is not None
         return self.outcome
 
-    def result(self, timeout_s: float | None = None) -> Ok:
+    def result(self, timeout_s: float | None = None) -> SendOk:
         """Where it went; SendFailed if it did not."""
         outcome = self.wait(timeout_s)
-        if isinstance(outcome, Ok):
+        if isinstance(outcome, SendOk):
             return outcome
-        kind = RecordRefused if isinstance(outcome, Refused) else RecordUnknown
+        kind = RecordRefused if isinstance(outcome, SendRefused) else RecordUnknown
         raise kind(outcome.error, outcome.reason)
 
 
-class Producer(Closing):
+class Producer(Closeable):
     """Records are sent by a thread in the background."""
 
     def __init__(self, settings: Given, *, trace: Trace | None = None) -> None:
@@ -120,16 +120,16 @@ class Producer(Closing):
         partition: int | None = None,
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
-        on_outcome: Callable[[Outcome], None] | None = None,
-        on_told: Callable[[Ticket], None] | None = None,
-    ) -> Sent:
+        on_outcome: Callable[[SendOutcome], None] | None = None,
+        on_told: Callable[[SendTicket], None] | None = None,
+    ) -> SentRecord:
         """Waits up to max.block.ms for metadata and room.
 
         `on_outcome` and `on_told`, which also hears of the partition, run on the other thread.
         """
-        sent = Sent(self)
+        sent = SentRecord(self)
 
-        def told(ticket: Ticket, now_ms: int) -> None:
+        def told(ticket: SendTicket, now_ms: int) -> None:
             assert ticket.outcome is not None
             if on_outcome is not None:
                 self._told.append(partial(on_outcome, ticket.outcome))
@@ -225,7 +225,7 @@ class Producer(Closing):
             self._told.popleft()()
 
 
-class _Driven(Closing):
+class _Driven(Closeable):
     """A client that works only while somebody waits for it."""
 
     def __init__(self, loop: Loop) -> None:
@@ -269,9 +269,9 @@ class Consumer(_Driven):
     def seek_to_end(self, partition: TopicPartition) -> None:
         self._machine.seek_to_end(partition)
 
-    def poll(self, timeout_s: float = 0.0) -> list[Received]:
+    def poll(self, timeout_s: float = 0.0) -> list[ConsumerRecord]:
         """Records as soon as there are some, none after the time; ConsumerError if need be."""
-        taken: list[Received] = []
+        taken: list[ConsumerRecord] = []
 
         def has_some() -> bool:
             taken.extend(self._machine.poll(self._loop.now_ms()))
@@ -305,7 +305,7 @@ class Consumer(_Driven):
 
     def offsets_for_times(
         self, timestamps: dict[TopicPartition, int]
-    ) -> dict[TopicPartition, Found | None]:
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         return self._look_up(
             lambda then, now_ms: self._machine.offsets_for_times(timestamps, then, now_ms=now_ms)
         )
@@ -316,9 +316,9 @@ class Consumer(_Driven):
         super().close()
 
     def _look_up(
-        self, ask: Callable[[Callable[[Result, int], None], int], None]
-    ) -> dict[TopicPartition, Found | None]:
-        told: list[Result] = []
+        self, ask: Callable[[Callable[[LookupResult, int], None], int], None]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        told: list[LookupResult] = []
         ask(lambda result, now_ms: told.append(result), self._loop.now_ms())
         self._turn_until(lambda: bool(told), self._timeout_s + 1)
         result = told[0] if told else LookupFailed("no answer in time")

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """Whoever has connections; closing twice does no harm."""
 
     @abstractmethod
