@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.core.wire.record_batch import rebase
-from tidelog.spark.columns.decode import Decoder
+from tidelog.spark.columns.decode import ColumnDecoder
 from tidelog.spark.columns.encode import PLAIN, encode
 from tidelog.spark.columns.murmur2 import partitions_of
 
@@ -111,7 +111,7 @@ def encode_all(shape: Shape, rows: pa.RecordBatch) -> int:
 
 
 def decode_all(shape: Shape, log: memoryview) -> int:
-    decoder = Decoder(
+    decoder = ColumnDecoder(
         start_offset=0,
         end_offset=2**62,
         is_read_committed=True,

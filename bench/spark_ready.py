@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bench.spark_loads import KEY_BYTES, PARTITIONS
-from tidelog.spark.columns.pieces import PIECE_BYTES
+from tidelog.spark.columns.pieces import CHUNK_BYTES
 from tidelog.spark.source.named_columns import rows_of
 from tidelog.spark.source.schema import source_schema
 
@@ -48,7 +48,7 @@ class _Reader(DataSourceReader):
         return [InputPartition(share + (index < rest)) for index in range(PARTITIONS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        rows = PIECE_BYTES // (KEY_BYTES + self._value_bytes + _BESIDES_BYTES)
+        rows = CHUNK_BYTES // (KEY_BYTES + self._value_bytes + _BESIDES_BYTES)
         ready = _batch(rows, self._value_bytes)
         for start in range(0, partition.value, rows):
             yield ready.slice(0, min(rows, partition.value - start))

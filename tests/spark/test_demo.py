@@ -19,8 +19,8 @@ from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient
 from tests.spark.orders import rows_of
 from tidelog.demo import mission
-from tidelog.demo.accounts import Published
-from tidelog.demo.mission import Wish
+from tidelog.demo.accounts import PublishedOrders
+from tidelog.demo.mission import DemoOptions
 from tidelog.demo.own_cluster import OwnCluster
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("demo")]
@@ -116,7 +116,7 @@ class Forgetful(OwnCluster):
         self._wait_until_in_sync()
         return super().audit_arguments()
 
-    def published(self) -> Published:
+    def published(self) -> PublishedOrders:
         table = self._directory / "valid_orders"
         batches = sorted(table.glob("batch_id=*"))
         first = next(each for each in batches if list(each.glob("*.parquet")))
@@ -129,7 +129,7 @@ def test_what_is_lost_and_what_is_missing_is_found_out(
 ) -> None:
     monkeypatch.setattr(mission, "OwnCluster", Forgetful)
     said: list[str] = []
-    account = mission.run(Wish(directory=tmp_path, rate=60, pause_s=0.1), said.append)
+    account = mission.run(DemoOptions(directory=tmp_path, rate=60, pause_s=0.1), said.append)
     assert not account.is_clean
     assert account.lost > 0 and account.lost + account.kept == account.acknowledged
     assert account.missing > 0

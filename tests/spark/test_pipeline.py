@@ -11,15 +11,15 @@ import tidelog
 from tests.spark.orders import Orders, check_tables, pipeline_file, rows_of
 from tests.spark.topics import NewTopic
 from tidelog.spark import pipeline
-from tidelog.spark.pipeline.file.ddl import read_ddl
-from tidelog.spark.pipeline.job.events import Ending, Outcome
-from tidelog.spark.pipeline.job.letters import (
+from tidelog.spark.pipeline.file.schema_ddl import read_ddl
+from tidelog.spark.pipeline.job.dead_letters import (
     PARSED,
     REASON,
     column_expressions,
     parsed_expression,
     reason_expression,
 )
+from tidelog.spark.pipeline.job.events import RunEnding, RunOutcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,11 +76,11 @@ def test_what_is_not_one_object_of_the_schema_is_dead_with_its_reason(spark: Spa
     assert {row["id"] for row in found if row[REASON] is None} == {"x", "ü€😀"}
 
 
-def run(file: Path, cluster: tidelog.Cluster, spark: SparkSession) -> Outcome:
+def run(file: Path, cluster: tidelog.Cluster, spark: SparkSession) -> RunOutcome:
     outcome = pipeline.run(
         file, bootstrap=cluster.bootstrap_servers, available_now=True, spark=spark
     )
-    assert outcome.ending is Ending.FINISHED, outcome.reason
+    assert outcome.ending is RunEnding.FINISHED, outcome.reason
     return outcome
 
 
@@ -144,7 +144,7 @@ def test_a_table_is_not_given_to_another_checkpoint(
     outcome = pipeline.run(
         file, bootstrap=tidelog3.bootstrap_servers, available_now=True, spark=spark
     )
-    assert outcome.ending is Ending.FAILED
+    assert outcome.ending is RunEnding.FAILED
     assert outcome.reason is not None and "has batch 0 of another query" in outcome.reason
     assert "\n" not in outcome.reason
     check_tables(tmp_path, orders)
@@ -164,7 +164,7 @@ def test_steps_may_be_functions_and_sources_raw(
         "sinks": {"long_ones": {"table": str(tmp_path / "out"), "partition_by": ["partition"]}},
     }
     outcome = pipeline.run(plan, bootstrap=tidelog3.bootstrap_servers, spark=spark)
-    assert outcome.ending is Ending.FINISHED, outcome.reason
+    assert outcome.ending is RunEnding.FINISHED, outcome.reason
     empty = sum(1 for _, _, value in orders.dead if not value)
     rows = rows_of(tmp_path / "out")
     assert len(rows) == orders.sent - empty
@@ -195,7 +195,7 @@ def test_a_bad_record_may_end_the_run_instead(
     outcome = pipeline.run(
         file, bootstrap=tidelog3.bootstrap_servers, available_now=True, spark=spark
     )
-    assert outcome.ending is Ending.FAILED
+    assert outcome.ending is RunEnding.FAILED
     assert outcome.reason is not None
     (partition, offset, _) = next(iter(orders.dead))
     assert f"bad record at {orders.topic}-{partition} offset {offset}: " in outcome.reason

@@ -13,8 +13,8 @@ from tests.spark.orders import pipeline_file
 from tests.unit.spark.pipeline.good_file import GOOD, checked
 from tidelog.spark import pipeline
 from tidelog.spark.pipeline.file.select_list import select_list
-from tidelog.spark.pipeline.job.analysing import analysed
-from tidelog.spark.pipeline.job.events import Ending
+from tidelog.spark.pipeline.job.events import RunEnding
+from tidelog.spark.pipeline.job.spark_analysis import analyse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +63,7 @@ def test_what_only_spark_knows_has_its_key_and_line(
     text = GOOD.replace(old, new).replace("FROM orders\n", "FROM orders x\n")
     plain = checked(text)
     assert plain.errors == [], "nothing of this can be seen without Spark"
-    told = [each.told("p.toml").removeprefix("p.toml") for each in analysed(plain, spark).errors]
+    told = [each.told("p.toml").removeprefix("p.toml") for each in analyse(plain, spark).errors]
     assert [each[: len(complaint or "")] for each in told] == ([complaint] if complaint else [])
     assert not any("\n" in each for each in told)
 
@@ -73,7 +73,7 @@ def test_a_raw_topic_needs_values(spark: SparkSession) -> None:
     text = text.replace("SELECT *", "SELECT order_id, max(ordered_at), ordered_at")
     text = text.replace("WHERE amount > 0", "GROUP BY order_id, ordered_at")
     text = text.replace("[sinks.valid]", '[sinks.valid]\nmode = "update"')
-    (error,) = analysed(checked(text), spark).errors
+    (error,) = analyse(checked(text), spark).errors
     assert error.told("p.toml").startswith(
         "p.toml:22: sinks.valid.format: a sink needs a column value: this frame has order_id,"
     )
@@ -98,7 +98,7 @@ def test_a_topic_that_is_not_there_ends_the_run_in_one_line(
     outcome = pipeline.run(
         file, bootstrap=tidelog3.bootstrap_servers, available_now=True, spark=spark
     )
-    assert outcome.ending is Ending.FAILED
+    assert outcome.ending is RunEnding.FAILED
     assert outcome.reason == (
         f"sources.orders: there is no topic never-made at {tidelog3.bootstrap_servers};"
         " `tidelog topic create never-made` makes one"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidelog.spark.pipeline.table.ledger import Offer, TableRefused
-from tidelog.spark.pipeline.table.publishing import Table
+from tidelog.spark.pipeline.table.ledger import BatchOffer, TableRefused
 from tidelog.spark.pipeline.table.stores import HadoopStore, LocalStore, store_for
+from tidelog.spark.pipeline.table.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,8 +34,8 @@ def test_hadoop_publishes_whole_batches_and_never_over_another(
     def write(rows: int) -> object:
         return lambda place: spark.range(rows).write.parquet(place)
 
-    def offer(batch_id: int) -> Offer:
-        return Offer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
+    def offer(batch_id: int) -> BatchOffer:
+        return BatchOffer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
 
     def table(run_id: str) -> Table:
         return Table(path, store=store, run_id=run_id, count=count)

@@ -15,7 +15,7 @@ from tests.process.waiting import wait_until
 from tests.spark.orders import Orders, pipeline_file
 from tests.spark.topics import NewTopic
 from tidelog.spark import pipeline
-from tidelog.spark.pipeline.job.events import Ending, Outcome
+from tidelog.spark.pipeline.job.events import RunEnding, RunOutcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def into_topics(file: Path, *, valid: str, dead: str) -> None:
     file.write_text(text[:begin] + text[end:])
 
 
-def run(file: Path, servers: str, spark: SparkSession) -> Outcome:
+def run(file: Path, servers: str, spark: SparkSession) -> RunOutcome:
     return pipeline.run(file, bootstrap=servers, available_now=True, spark=spark)
 
 
@@ -82,7 +82,7 @@ def test_every_order_and_every_dead_letter_is_committed_once(
     into_topics(file, valid=valid, dead=dead)
     orders.write(range(200))
     outcome = run(file, servers, spark)
-    assert outcome.ending is Ending.FINISHED, outcome.reason
+    assert outcome.ending is RunEnding.FINISHED, outcome.reason
 
     for sink in ("valid_orders", "dead_letters"):
         commits = tmp_path / "orders-data" / "checkpoint" / "sinks" / sink / "commits"
@@ -91,7 +91,7 @@ def test_every_order_and_every_dead_letter_is_committed_once(
         (commits / f".{latest}.crc").unlink(missing_ok=True)
     orders.write(range(190, 300))
     outcome = run(file, servers, spark)
-    assert outcome.ending is Ending.FINISHED, outcome.reason
+    assert outcome.ending is RunEnding.FINISHED, outcome.reason
 
     records = committed(servers, valid, at_least=len(orders.valid))
     keys = [(record.key() or b"").decode() for record in records]
@@ -116,7 +116,7 @@ def test_a_cluster_without_transactions_is_told_in_one_line(
     into_topics(file, valid=new_topic(tidelog3), dead=new_topic(tidelog3))
     orders.write(range(10))
     outcome = run(file, servers, spark)
-    assert outcome.ending is Ending.FAILED
+    assert outcome.ending is RunEnding.FAILED
     assert outcome.reason is not None
     assert outcome.reason.startswith(
         "sinks.valid_orders, dead_letters: this cluster has no transactions"

@@ -102,8 +102,8 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
 
     from tidelog.cli.audit_report import PIPE_COLUMNS
     from tidelog.cli.demo_report import print_account
-    from tidelog.demo.failing import DemoFailed
-    from tidelog.demo.mission import Wish, run
+    from tidelog.demo.errors import DemoFailed
+    from tidelog.demo.mission import DemoOptions, run
 
     console = Console(highlight=False, soft_wrap=True)
     if not console.is_terminal:
@@ -113,7 +113,7 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
     def say(text: str) -> None:
         console.print(f"[dim]{time.monotonic() - started_s:5.1f} s[/dim]  {text}")
 
-    wish = Wish(directory=directory, rate=rate, pause_s=pause_s, bootstrap=bootstrap)
+    wish = DemoOptions(directory=directory, rate=rate, pause_s=pause_s, bootstrap=bootstrap)
     try:
         account = run(wish, say)
     except DemoFailed as error:

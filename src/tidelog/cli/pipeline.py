@@ -14,7 +14,7 @@ import typer
 from tidelog.cli.ending import MISUSED, Misused, VerbFailed, verb
 
 if TYPE_CHECKING:
-    from tidelog.spark.pipeline import Checked
+    from tidelog.spark.pipeline import CheckedPlan
 
 app = typer.Typer(
     name="pipeline",
@@ -68,9 +68,9 @@ def check(
         checked = read(file)
         if with_spark and checked.plan is not None:
             with spark_needed("tidelog pipeline check --with-spark"):
-                from tidelog.spark.pipeline.job.analysing import analysed
+                from tidelog.spark.pipeline.job.spark_analysis import analyse
 
-                checked = analysed(checked)
+                checked = analyse(checked)
         print(json.dumps(as_document(checked)) if as_json else as_lines(checked))
         if checked.errors:
             raise typer.Exit(MISUSED)
@@ -152,15 +152,15 @@ def spark_needed(who: str) -> Iterator[None]:
 
 def check_addresses(bootstrap: str | None, master: str | None) -> None:
     """By the rules of the file."""
-    from tidelog.spark.pipeline.file.spelling import bootstrap_trouble, master_trouble
+    from tidelog.spark.pipeline.file.name_rules import bootstrap_error, master_error
 
-    if bootstrap is not None and (told := bootstrap_trouble(bootstrap)) is not None:
+    if bootstrap is not None and (told := bootstrap_error(bootstrap)) is not None:
         raise Misused(f"--bootstrap: {told}")
-    if master is not None and (told := master_trouble(master)) is not None:
+    if master is not None and (told := master_error(master)) is not None:
         raise Misused(f"--master: {told}")
 
 
-def read(file: Path) -> Checked:
+def read(file: Path) -> CheckedPlan:
     """Misused if there is no such file."""
     from tidelog.spark import pipeline
 
@@ -172,7 +172,7 @@ def read(file: Path) -> Checked:
         raise Misused(f"{file}: is not UTF-8 text") from None
 
 
-def as_lines(checked: Checked) -> str:
+def as_lines(checked: CheckedPlan) -> str:
     """A line for each complaint, and one that sums up."""
     lines = [each.told(checked.file) for each in checked.complaints]
     if checked.plan is not None:
@@ -191,7 +191,7 @@ def as_lines(checked: Checked) -> str:
     return "\n".join(lines)
 
 
-def as_document(checked: Checked) -> dict[str, object]:
+def as_document(checked: CheckedPlan) -> dict[str, object]:
     """For programs."""
 
     def plain(is_warning: bool) -> list[dict[str, object]]:

@@ -14,17 +14,17 @@ from typing import Any
 
 from tidelog.cli.ending import FAILED, INTERRUPTED, complain
 from tidelog.cli.pipeline_show import JsonShow, LiveShow, PlainShow, Show
-from tidelog.spark.pipeline import Checked
-from tidelog.spark.pipeline.job.events import Ending, Warned
-from tidelog.spark.pipeline.job.starting import start
-from tidelog.spark.pipeline.job.stopping import Stopping
+from tidelog.spark.pipeline import CheckedPlan
+from tidelog.spark.pipeline.job.events import PipelineWarning, RunEnding
+from tidelog.spark.pipeline.job.plan_runner import run_plan
+from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
 _STDIN_BYTES = 4_096
 _CODES = {
-    Ending.FINISHED: 0,
-    Ending.STOPPED: 0,
-    Ending.ABANDONED: INTERRUPTED,
-    Ending.FAILED: FAILED,
+    RunEnding.FINISHED: 0,
+    RunEnding.STOPPED: 0,
+    RunEnding.ABANDONED: INTERRUPTED,
+    RunEnding.FAILED: FAILED,
 }
 
 
@@ -32,7 +32,7 @@ _CODES = {
 class Order:
     """What the command line asks for."""
 
-    checked: Checked
+    checked: CheckedPlan
     bootstrap: str | None
     master: str | None
     is_available_now: bool
@@ -45,14 +45,14 @@ class Order:
 def carry_out(order: Order) -> int:
     """The exit code."""
     plan = order.checked.plan_or_raise()
-    stopping = Stopping()
+    stopping = StopSignal()
     if order.stops_with_stdin:
         threading.Thread(target=_watch_stdin, args=(stopping,), name="stdin", daemon=True).start()
     with _show(order) as show, _signals(stopping) as listen:
         for warning in order.checked.warnings:
-            show.tell(Warned(text=warning.told(order.checked.file)))
+            show.tell(PipelineWarning(text=warning.told(order.checked.file)))
         show.starting(plan)
-        outcome = start(
+        outcome = run_plan(
             plan,
             bootstrap=order.bootstrap,
             master=order.master,
@@ -70,7 +70,7 @@ def carry_out(order: Order) -> int:
     return _CODES[outcome.ending]
 
 
-def _watch_stdin(stopping: Stopping) -> None:
+def _watch_stdin(stopping: StopSignal) -> None:
     """In a thread of its own: whatever kind of file it is, reading it ends some time."""
     with suppress(OSError):
         while os.read(0, _STDIN_BYTES):
@@ -90,7 +90,7 @@ def _show(order: Order) -> Iterator[Show]:
 
 
 @contextmanager
-def _signals(stopping: Stopping) -> Iterator[Any]:
+def _signals(stopping: StopSignal) -> Iterator[Any]:
     """Ctrl-C and SIGTERM ask, and insist; from the moment on that what is yielded is called.
 
     Spark sets a handler of its own when it starts, so ours comes after.

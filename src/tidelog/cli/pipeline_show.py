@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from tidelog.cli.pipeline import counted
 from tidelog.spark.pipeline.job.accounts import BatchReport, SinkAccount
 from tidelog.spark.pipeline.job.events import (
-    BatchDone,
-    Event,
-    Outcome,
-    SinkNow,
-    Started,
-    Ticked,
-    Warned,
+    BatchCompleted,
+    PipelineEvent,
+    PipelineStarted,
+    PipelineStatus,
+    PipelineWarning,
+    RunOutcome,
+    SinkStatus,
 )
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from tidelog.spark.pipeline import Plan
+    from tidelog.spark.pipeline import PipelinePlan
 
 HEADER = (
     "sink",
@@ -44,28 +44,28 @@ _PARTITIONS_SHOWN = 16
 class Show(Protocol):
     """Whoever tells a person or a program."""
 
-    def starting(self, plan: Plan) -> None: ...
-    def tell(self, event: Event) -> None: ...
-    def ended(self, plan: Plan, outcome: Outcome) -> None: ...
+    def starting(self, plan: PipelinePlan) -> None: ...
+    def tell(self, event: PipelineEvent) -> None: ...
+    def ended(self, plan: PipelinePlan, outcome: RunOutcome) -> None: ...
 
 
 class PlainShow:
     """A line for each thing that happens."""
 
-    def starting(self, plan: Plan) -> None:
+    def starting(self, plan: PipelinePlan) -> None:
         self.say(f"{plan.name}: starting")
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: PipelineEvent) -> None:
         match event:
-            case Warned(text=text):
+            case PipelineWarning(text=text):
                 print(f"tidelog pipeline run: {text}", file=sys.stderr, flush=True)
-            case Started():
+            case PipelineStarted():
                 log = "" if event.log is None else f"; log: {event.log}"
                 self.say(f"{event.name}: running, sinks {', '.join(event.sinks)}{log}")
-            case BatchDone():
+            case BatchCompleted():
                 self.say(batch_line(event.sink, event.report))
 
-    def ended(self, plan: Plan, outcome: Outcome) -> None:
+    def ended(self, plan: PipelinePlan, outcome: RunOutcome) -> None:
         self.say(f"{plan.name}: {outcome.ending.value}")
         for line in summary_lines(outcome):
             print(line, flush=True)
@@ -91,34 +91,34 @@ class LiveShow(PlainShow):
         if self._live is not None:
             self._live.stop()
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: PipelineEvent) -> None:
         assert self._live is not None
         match event:
-            case Started():
+            case PipelineStarted():
                 super().tell(event)
                 self._live.start()
-            case Ticked():
+            case PipelineStatus():
                 self._live.update(picture(event), refresh=True)
-            case Warned():
+            case PipelineWarning():
                 super().tell(event)
 
 
 class JsonShow:
     """An object in each line."""
 
-    def starting(self, plan: Plan) -> None:
+    def starting(self, plan: PipelinePlan) -> None:
         pass
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: PipelineEvent) -> None:
         match event:
-            case Warned(text=text):
+            case PipelineWarning(text=text):
                 self._print("warning", text=text)
-            case Started():
+            case PipelineStarted():
                 self._print("started", name=event.name, sinks=event.sinks, log=event.log)
-            case BatchDone():
+            case BatchCompleted():
                 self._print("batch", sink=event.sink, **batch_document(event.report))
 
-    def ended(self, plan: Plan, outcome: Outcome) -> None:
+    def ended(self, plan: PipelinePlan, outcome: RunOutcome) -> None:
         self._print(
             "ended",
             name=plan.name,
@@ -159,7 +159,7 @@ def behind_text(behind: Mapping[str, int]) -> str:
     return f"{total} ({told}{more})" if told else total
 
 
-def summary_lines(outcome: Outcome) -> list[str]:
+def summary_lines(outcome: RunOutcome) -> list[str]:
     """What became of everything, as sums that can be checked by eye."""
     lines: list[str] = []
     for name, account in outcome.accounts.items():
@@ -213,7 +213,7 @@ def account_document(account: SinkAccount) -> dict[str, object]:
     }
 
 
-def picture(ticked: Ticked) -> Table:
+def picture(ticked: PipelineStatus) -> Table:
     """The table of this moment."""
     from rich.table import Table
 
@@ -231,7 +231,7 @@ def picture(ticked: Ticked) -> Table:
     return table
 
 
-def worst_behind(ticked: Ticked) -> dict[str, int]:
+def worst_behind(ticked: PipelineStatus) -> dict[str, int]:
     """Each sink reads for itself: a partition is as far behind as the slowest of them."""
     worst: dict[str, int] = {}
     for sink in ticked.sinks:
@@ -241,7 +241,7 @@ def worst_behind(ticked: Ticked) -> dict[str, int]:
     return worst
 
 
-def sink_row(sink: SinkNow, *, is_stopping: bool) -> tuple[str, ...]:
+def sink_row(sink: SinkStatus, *, is_stopping: bool) -> tuple[str, ...]:
     """One line of the table."""
     last = sink.account.last
     state = "ended" if not sink.is_active else "writing" if sink.is_busy else "waiting"

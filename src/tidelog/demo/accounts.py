@@ -1,8 +1,8 @@
-"""What became of every order: sent, acknowledged, kept, processed. Pure; it believes nobody.
+"""What became of every order: sent, acknowledged, kept, processed. Pure; it trusts no one side.
 
-Three witnesses are held against each other: what the producer was told (`Sent`), what the audit
-found in the topic, and what the pipeline published (`Published`). Whatever does not add up is a
-finding, and one finding is enough for a bad verdict.
+Three sources are compared: what the producer learned of each record (`StreamedRecord`), what the
+audit found in the topic, and what the pipeline published (`PublishedOrders`). Every contradiction
+is a finding, and one finding is enough for a bad verdict.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidelog.demo.orders import Kind, Order, minute_of
+from tidelog.demo.orders import CustomerOrder, RecordKind, minute_of
 
 OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record stands in the topic."""
 
     partition: int
@@ -25,13 +25,13 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class StreamedRecord:
     """One record of the stream and what its producer was told."""
 
-    kind: Kind
-    order: Order | None
+    kind: RecordKind
+    order: CustomerOrder | None
     outcome: str
-    place: Place | None
+    place: RecordPosition | None
 
 
 class Processed(NamedTuple):
@@ -39,7 +39,7 @@ class Processed(NamedTuple):
 
     order_id: str
     cents: int
-    source: Place
+    source: RecordPosition
 
 
 class Revenue(NamedTuple):
@@ -54,16 +54,16 @@ Group = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedOrders:
     """What readers find where the pipeline writes."""
 
     processed: tuple[Processed, ...]
-    dead: tuple[Place, ...]
+    dead: tuple[RecordPosition, ...]
     revenue: Mapping[Group, Revenue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DemoFinding:
     """Something that must not be: what it is called, how often, and an example."""
 
     name: str
@@ -91,14 +91,16 @@ class Account:
     dropped: int
     dead: int
     revenue_cents: int
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[DemoFinding, ...] = field(default=())
 
     @property
     def is_clean(self) -> bool:
         return not self.findings
 
 
-def account(sent: Iterable[Sent], audit: Mapping[str, Any], published: Published) -> Account:
+def account(
+    sent: Iterable[StreamedRecord], audit: Mapping[str, Any], published: PublishedOrders
+) -> Account:
     """`audit` is the document of `tidelog audit --json`."""
     everything = list(sent)
     findings = _Findings()
@@ -111,9 +113,9 @@ def account(sent: Iterable[Sent], audit: Mapping[str, Any], published: Published
     wrong = audit["findings"]
     return Account(
         sent=len(everything),
-        orders=of_kind[Kind.ORDER],
-        repeats=of_kind[Kind.REPEAT],
-        broken=of_kind[Kind.BROKEN],
+        orders=of_kind[RecordKind.ORDER],
+        repeats=of_kind[RecordKind.REPEAT],
+        broken=of_kind[RecordKind.BROKEN],
         acknowledged=told[OK],
         refused=told[REFUSED],
         unknown=told[UNKNOWN],
@@ -134,23 +136,23 @@ class _Findings:
     """Counted by name; the first of each is the example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Finding] = {}
+        self._found: dict[str, DemoFinding] = {}
 
     def add(self, name: str, example: str, count: int = 1) -> None:
         before = self._found.get(name)
         if before is not None:
             count, example = before.count + count, before.example
-        self._found[name] = Finding(name=name, count=count, example=example)
+        self._found[name] = DemoFinding(name=name, count=count, example=example)
 
     def count(self, name: str) -> int:
         found = self._found.get(name)
         return 0 if found is None else found.count
 
-    def all(self) -> tuple[Finding, ...]:
+    def all(self) -> tuple[DemoFinding, ...]:
         return tuple(self._found.values())
 
 
-def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[Sent]) -> None:
+def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[StreamedRecord]) -> None:
     """What the audit of the topic found is taken over; and it must have seen all of it."""
     examples = {str(each["finding"]): each for each in reversed(audit["first_findings"])}
     for name, count in audit["findings"].items():
@@ -167,7 +169,9 @@ def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[Sent]
         findings.add("not accounted for", text)
 
 
-def _judge_orders(findings: _Findings, sent: list[Sent], processed: tuple[Processed, ...]) -> None:
+def _judge_orders(
+    findings: _Findings, sent: list[StreamedRecord], processed: tuple[Processed, ...]
+) -> None:
     """Each acknowledged order is processed once, with its amount, from a record that is its own."""
     orders = {each.order.id: each.order for each in sent if each.order is not None}
     outcomes: dict[str, set[str]] = {}
@@ -196,11 +200,13 @@ def _judge_orders(findings: _Findings, sent: list[Sent], processed: tuple[Proces
             findings.add("wrong source", text)
 
 
-def _judge_dead(findings: _Findings, sent: list[Sent], dead: tuple[Place, ...]) -> None:
+def _judge_dead(
+    findings: _Findings, sent: list[StreamedRecord], dead: tuple[RecordPosition, ...]
+) -> None:
     """Each acknowledged broken record is a dead letter once, and nothing else is one."""
-    broken = {each.place for each in sent if each.kind is Kind.BROKEN and each.place}
-    good = {each.place for each in sent if each.kind is not Kind.BROKEN and each.place}
-    may_be_more = any(each.kind is Kind.BROKEN and each.outcome == UNKNOWN for each in sent)
+    broken = {each.place for each in sent if each.kind is RecordKind.BROKEN and each.place}
+    good = {each.place for each in sent if each.kind is not RecordKind.BROKEN and each.place}
+    may_be_more = any(each.kind is RecordKind.BROKEN and each.outcome == UNKNOWN for each in sent)
     letters = Counter(dead)
     for place in sorted(broken - letters.keys()):
         findings.add("dropped silently", f"the broken record at {place} is no dead letter")
@@ -213,7 +219,9 @@ def _judge_dead(findings: _Findings, sent: list[Sent], dead: tuple[Place, ...]) 
             findings.add("dead from nothing", f"nothing broken was sent to {place}")
 
 
-def _judge_revenue(findings: _Findings, sent: list[Sent], published: Published) -> None:
+def _judge_revenue(
+    findings: _Findings, sent: list[StreamedRecord], published: PublishedOrders
+) -> None:
     """The sums are those of the orders, to the cent, for each minute and country."""
     seen = {each.order_id for each in published.processed}
     expected: dict[Group, Revenue] = {}

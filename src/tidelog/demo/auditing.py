@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from tidelog.demo.driver import MASTER
-from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.errors import WITHIN_S, DemoFailed
 from tidelog.demo.pipeline_file import QUICK_JAVA
 
 _FOUND_SOMETHING = 1

@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.errors import WITHIN_S, DemoFailed
 from tidelog.demo.scratch import spark_scratch
 
 MASTER = "local[2]"
 
 
-class Driver:
+class DriverProcess:
     """One run of the pipeline; the next one goes on where it was."""
 
     def __init__(self, file: Path, errors: Path, scratch: Path) -> None:

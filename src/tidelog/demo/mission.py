@@ -20,19 +20,19 @@ from typing import Protocol
 from tidelog.client.consumer.errors import ConsumerError
 from tidelog.client.shells.blocking_clients import RequestFailed, TimedOut
 from tidelog.cluster.errors import ClusterError
-from tidelog.demo.accounts import Account, Published, Sent, account
+from tidelog.demo.accounts import Account, PublishedOrders, StreamedRecord, account
 from tidelog.demo.auditing import run_audit
-from tidelog.demo.driver import Driver
-from tidelog.demo.failing import WITHIN_S, DemoFailed, Say, wait_until
-from tidelog.demo.given_kafka import GivenKafka
+from tidelog.demo.driver import DriverProcess
+from tidelog.demo.errors import WITHIN_S, DemoFailed, Say, wait_until
+from tidelog.demo.existing_kafka import ExistingKafka
 from tidelog.demo.own_cluster import OwnCluster
 from tidelog.demo.pipeline_file import CHECKPOINT, SINKS, VALID, Targets, pipeline_text
-from tidelog.demo.progress import Progress
+from tidelog.demo.progress import PipelineProgress
 from tidelog.demo.published import ends_of
 from tidelog.demo.stream import OrderStream
 
 
-class Stage(Protocol):
+class DemoStage(Protocol):
     """Where the mission is played."""
 
     sink: str
@@ -45,11 +45,11 @@ class Stage(Protocol):
 
     def audit_arguments(self) -> list[str]: ...
 
-    def published(self) -> Published: ...
+    def published(self) -> PublishedOrders: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DemoOptions:
     """What is wanted of a run."""
 
     directory: Path
@@ -60,22 +60,22 @@ class Wish:
     bootstrap: str | None = None
 
 
-def run(wish: Wish, say: Say) -> Account:
+def run(wish: DemoOptions, say: Say) -> Account:
     """The whole mission; DemoFailed if it could not be played to its end."""
     try:
         with ExitStack() as stack:
-            stage: OwnCluster | GivenKafka
+            stage: OwnCluster | ExistingKafka
             if wish.bootstrap is None:
                 stage = stack.enter_context(OwnCluster(wish.directory, say))
             else:
-                stage = stack.enter_context(GivenKafka(wish.bootstrap, say))
+                stage = stack.enter_context(ExistingKafka(wish.bootstrap, say))
             return _Mission(wish, stage, stack, say).play()
     except (ClusterError, RequestFailed, TimedOut, ConsumerError) as error:
         raise DemoFailed(str(error)) from error
 
 
 class _Mission:
-    def __init__(self, wish: Wish, stage: Stage, stack: ExitStack, say: Say) -> None:
+    def __init__(self, wish: DemoOptions, stage: DemoStage, stack: ExitStack, say: Say) -> None:
         self._wish = wish
         self._stage = stage
         self._stack = stack
@@ -83,7 +83,7 @@ class _Mission:
         self._file = wish.directory / "orders.toml"
         self._journal = wish.directory / "acks.jsonl"
         checkpoint = wish.directory / CHECKPOINT
-        self._progress = {sink: Progress(checkpoint, sink) for sink in SINKS}
+        self._progress = {sink: PipelineProgress(checkpoint, sink) for sink in SINKS}
         self._stream = stack.enter_context(
             OrderStream(stage.servers, stage.targets.orders, self._journal, rate=wish.rate)
         )
@@ -92,7 +92,7 @@ class _Mission:
                 TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True)
             )
         )
-        self._driver: Driver | None = None
+        self._driver: DriverProcess | None = None
 
     def play(self) -> Account:
         self._file.write_text(
@@ -142,7 +142,7 @@ class _Mission:
         self._say(f"it went on where it was: {self._words()}")
         self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
-    def _drain(self) -> list[Sent]:
+    def _drain(self) -> list[StreamedRecord]:
         sent = self._stream.finish()
         self._say(f"the order stream stops: {len(sent):,} records were sent, each has its answer")
         ends = ends_of(self._stage.servers, self._stage.targets.orders)
@@ -153,7 +153,7 @@ class _Mission:
         self._say("the pipeline has processed everything, and stopped cleanly")
         return sent
 
-    def _audit(self, sent: list[Sent]) -> Account:
+    def _audit(self, sent: list[StreamedRecord]) -> Account:
         self._say("auditing on Spark: what was promised, what the brokers hold, what was published")
         arguments = ["--acks", str(self._journal), "--topic", self._stage.targets.orders]
         arguments += ["--bootstrap", self._stage.servers, "--strict", "--may-filter"]
@@ -164,9 +164,9 @@ class _Mission:
 
     # Inside.
 
-    def _start_driver(self) -> Driver:
+    def _start_driver(self) -> DriverProcess:
         log = self._wish.directory / "pipeline.log"
-        return self._stack.enter_context(closing(Driver(self._file, log, self._scratch)))
+        return self._stack.enter_context(closing(DriverProcess(self._file, log, self._scratch)))
 
     def _wait(self, reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
         """DemoFailed at once if the driver dies by itself."""

@@ -17,7 +17,7 @@ REPEAT_EVERY = 20
 BROKEN_EVERY = 50
 
 
-class Kind(Enum):
+class RecordKind(Enum):
     """What a record of the stream is."""
 
     ORDER = "order"
@@ -26,7 +26,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class CustomerOrder:
     """What a customer ordered."""
 
     id: str
@@ -48,14 +48,14 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class OrderRecord:
     """One record as it is sent; broken ones are of no order."""
 
     number: int
-    kind: Kind
+    kind: RecordKind
     key: bytes | None
     value: bytes
-    order: Order | None
+    order: CustomerOrder | None
 
 
 class Orders:
@@ -63,27 +63,31 @@ class Orders:
 
     def __init__(self) -> None:
         self._number = 0
-        self._last: Order | None = None
+        self._last: CustomerOrder | None = None
 
-    def next(self, now_ms: int) -> Record:
+    def next(self, now_ms: int) -> OrderRecord:
         """The next record, ordered now."""
         number, self._number = self._number, self._number + 1
         if self._last is not None and number % REPEAT_EVERY == REPEAT_EVERY - 1:
-            return _of(number, Kind.REPEAT, self._last)
+            return _of(number, RecordKind.REPEAT, self._last)
         if number % BROKEN_EVERY == BROKEN_EVERY // 2:
             value = BROKEN[number // BROKEN_EVERY % len(BROKEN)]
-            return Record(number=number, kind=Kind.BROKEN, key=None, value=value, order=None)
-        self._last = Order(
+            return OrderRecord(
+                number=number, kind=RecordKind.BROKEN, key=None, value=value, order=None
+            )
+        self._last = CustomerOrder(
             id=f"order-{number}",
             country=COUNTRIES[number % len(COUNTRIES)],
             cents=100 + number * 7_919 % 9_900,
             ordered_ms=now_ms,
         )
-        return _of(number, Kind.ORDER, self._last)
+        return _of(number, RecordKind.ORDER, self._last)
 
 
-def _of(number: int, kind: Kind, order: Order) -> Record:
-    return Record(number=number, kind=kind, key=order.id.encode(), value=order.value, order=order)
+def _of(number: int, kind: RecordKind, order: CustomerOrder) -> OrderRecord:
+    return OrderRecord(
+        number=number, kind=kind, key=order.id.encode(), value=order.value, order=order
+    )
 
 
 def _clock(seconds: int) -> str:

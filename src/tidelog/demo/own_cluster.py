@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from tidelog.cluster.cluster import Cluster
-from tidelog.demo.accounts import Published
-from tidelog.demo.failing import WITHIN_S, Say, wait_until
+from tidelog.demo.accounts import PublishedOrders
+from tidelog.demo.errors import WITHIN_S, Say, wait_until
 from tidelog.demo.pipeline_file import VALID, Targets
 from tidelog.demo.published import published_tables
 from tidelog.demo.stream import OrderStream
@@ -84,7 +84,7 @@ class OwnCluster:
         table = self._directory / VALID
         return ["--segments", str(self._cluster.data), "--published-table", str(table)]
 
-    def published(self) -> Published:
+    def published(self) -> PublishedOrders:
         return published_tables(self._directory)
 
     # Inside.

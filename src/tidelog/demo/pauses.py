@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
-class Told(NamedTuple):
+class AckTiming(NamedTuple):
     """When a record of a partition left, and when it was acknowledged, on the same clock."""
 
     partition: int
@@ -14,7 +14,7 @@ class Told(NamedTuple):
     told_s: float
 
 
-class Watch(NamedTuple):
+class WritePauses(NamedTuple):
     """What the acknowledgements since a blow say."""
 
     paused_s: Mapping[int, float]
@@ -27,7 +27,7 @@ class Watch(NamedTuple):
         return max(self.paused_s.values(), default=0.0)
 
 
-def watch(told: Iterable[Told], *, blow_s: float) -> Watch:
+def write_pauses(told: Iterable[AckTiming], *, blow_s: float) -> WritePauses:
     """A pause reaches from one acknowledgement of a partition to its next one."""
     previous: dict[int, float] = {}
     paused: dict[int, float] = {}
@@ -40,4 +40,4 @@ def watch(told: Iterable[Told], *, blow_s: float) -> Watch:
         if each.sent_s > blow_s:
             went_on.add(each.partition)
         previous[each.partition] = each.told_s
-    return Watch(paused, frozenset(went_on))
+    return WritePauses(paused, frozenset(went_on))

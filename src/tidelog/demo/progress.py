@@ -10,7 +10,7 @@ _SOURCE_LINE = 2
 """Of an offsets file: the version, the settings, then the end of each source."""
 
 
-class Progress:
+class PipelineProgress:
     """Of one sink's query: a batch is planned in `offsets` first, and done when in `commits`."""
 
     def __init__(self, checkpoint: Path, sink: str) -> None:

@@ -13,21 +13,21 @@ from tidelog.client.admin.topics import describe_topic
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.shells.blocking_clients import Admin, Consumer
 from tidelog.core.model.ids import TopicPartition
-from tidelog.demo.accounts import Group, Place, Processed, Published, Revenue
-from tidelog.demo.failing import WITHIN_S, wait_until
+from tidelog.demo.accounts import Group, Processed, PublishedOrders, RecordPosition, Revenue
+from tidelog.demo.errors import WITHIN_S, wait_until
 from tidelog.demo.pipeline_file import DEAD, REVENUE, VALID
 
 _POLL_S = 0.1
 
 
-def published_tables(directory: Path) -> Published:
+def published_tables(directory: Path) -> PublishedOrders:
     """As any reader of Parquet sees it, knowing nothing of Tidelog."""
-    dead = (Place(row["partition"], row["offset"]) for row in _rows(directory / DEAD))
+    dead = (RecordPosition(row["partition"], row["offset"]) for row in _rows(directory / DEAD))
     revenue = sorted(_rows(directory / REVENUE), key=lambda row: int(row["batch_id"]))
     return _published(_rows(directory / VALID), dead, revenue)
 
 
-def published_topics(servers: str, topics: Mapping[str, str]) -> Published:
+def published_topics(servers: str, topics: Mapping[str, str]) -> PublishedOrders:
     """As a reader of committed records gets it."""
     dead = (_letter(record) for record in committed(servers, topics[DEAD]))
     return _published(
@@ -38,8 +38,10 @@ def published_topics(servers: str, topics: Mapping[str, str]) -> Published:
 
 
 def _published(
-    valid: Iterable[dict[str, Any]], dead: Iterable[Place], revenue: Iterable[dict[str, Any]]
-) -> Published:
+    valid: Iterable[dict[str, Any]],
+    dead: Iterable[RecordPosition],
+    revenue: Iterable[dict[str, Any]],
+) -> PublishedOrders:
     """Of the revenue the last row of each group counts."""
     groups: dict[Group, Revenue] = {}
     for row in revenue:
@@ -50,11 +52,11 @@ def _published(
         Processed(
             row["order_id"],
             _cents(row["amount"]),
-            Place(row["source_partition"], row["source_offset"]),
+            RecordPosition(row["source_partition"], row["source_offset"]),
         )
         for row in valid
     )
-    return Published(processed=processed, dead=tuple(dead), revenue=groups)
+    return PublishedOrders(processed=processed, dead=tuple(dead), revenue=groups)
 
 
 def _rows(table: Path) -> list[dict[str, Any]]:
@@ -70,9 +72,9 @@ def _values(records: Iterable[ConsumerRecord]) -> list[dict[str, Any]]:
     return [json.loads(record.value or b"", parse_float=Decimal) for record in records]
 
 
-def _letter(record: ConsumerRecord) -> Place:
+def _letter(record: ConsumerRecord) -> RecordPosition:
     headers = {key: value or b"" for key, value in record.headers}
-    return Place(int(headers["tidelog.partition"]), int(headers["tidelog.offset"]))
+    return RecordPosition(int(headers["tidelog.partition"]), int(headers["tidelog.offset"]))
 
 
 def committed(servers: str, topic: str) -> list[ConsumerRecord]:

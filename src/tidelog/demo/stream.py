@@ -12,10 +12,10 @@ from tidelog.client.shells.acks_journal import AcksJournal, word
 from tidelog.client.shells.acks_journal import OutcomeCounts as Outcomes
 from tidelog.client.shells.blocking_clients import Producer, RequestFailed, TimedOut
 from tidelog.client.shells.closeable import Closeable
-from tidelog.demo.accounts import Place, Sent
-from tidelog.demo.failing import WITHIN_S, DemoFailed
-from tidelog.demo.orders import Orders, Record
-from tidelog.demo.pauses import Told, Watch, watch
+from tidelog.demo.accounts import RecordPosition, StreamedRecord
+from tidelog.demo.errors import WITHIN_S, DemoFailed
+from tidelog.demo.orders import OrderRecord, Orders
+from tidelog.demo.pauses import AckTiming, WritePauses, write_pauses
 
 RUN = "demo"
 
@@ -41,8 +41,8 @@ class OrderStream(Closeable):
         self._is_over = threading.Event()
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
-        self._told: list[Told] = []
-        self._results: list[Sent] = []
+        self._told: list[AckTiming] = []
+        self._results: list[StreamedRecord] = []
         self._trouble: BaseException | None = None
         self._thread = threading.Thread(target=self._send_all, name="order-stream", daemon=True)
 
@@ -62,13 +62,13 @@ class OrderStream(Closeable):
         """Records whose producer was told an error, whether refused or unknown."""
         return self._outcomes.refused + self._outcomes.unknown
 
-    def since(self, blow_s: float) -> Watch:
+    def since(self, blow_s: float) -> WritePauses:
         """What acknowledgements say of a blow at that time of the monotonic clock."""
         self._check()
         with self._lock:
-            return watch(self._told, blow_s=blow_s)
+            return write_pauses(self._told, blow_s=blow_s)
 
-    def finish(self) -> list[Sent]:
+    def finish(self) -> list[StreamedRecord]:
         """Send no more, and wait until every record has an outcome."""
         self._is_over.set()
         self._thread.join()
@@ -101,7 +101,7 @@ class OrderStream(Closeable):
         except BaseException as error:
             self._trouble = error
 
-    def _send(self, record: Record) -> None:
+    def _send(self, record: OrderRecord) -> None:
         sent_s = time.monotonic()
         self._producer.send(
             self._topic,
@@ -110,7 +110,7 @@ class OrderStream(Closeable):
             on_told=partial(self._hear, record, sent_s),
         )
 
-    def _hear(self, record: Record, sent_s: float, ticket: SendTicket) -> None:
+    def _hear(self, record: OrderRecord, sent_s: float, ticket: SendTicket) -> None:
         outcome = ticket.outcome
         assert outcome is not None
         told_s = time.monotonic()
@@ -124,13 +124,13 @@ class OrderStream(Closeable):
             and ticket.partition is not None
             and outcome.offset is not None
         ):
-            place = Place(ticket.partition.index, outcome.offset)
+            place = RecordPosition(ticket.partition.index, outcome.offset)
         self._results.append(
-            Sent(kind=record.kind, order=record.order, outcome=word(outcome), place=place)
+            StreamedRecord(kind=record.kind, order=record.order, outcome=word(outcome), place=place)
         )
         if place is not None:
             with self._lock:
-                self._told.append(Told(place.partition, sent_s, told_s))
+                self._told.append(AckTiming(place.partition, sent_s, told_s))
 
     def _check(self) -> None:
         if self._trouble is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from tidelog.client.admin.topics import create_topic, delete_topic
 from tidelog.client.shells.blocking_clients import Admin, RequestFailed
 from tidelog.core.model.errors import ErrorCode
-from tidelog.demo.failing import WITHIN_S, DemoFailed
+from tidelog.demo.errors import WITHIN_S, DemoFailed
 
 
 def make_topics(

@@ -15,9 +15,9 @@ from tidelog.cli import demo
 from tidelog.cli.app import app
 from tidelog.cli.demo_report import print_account
 from tidelog.demo import mission
-from tidelog.demo.accounts import Account, Finding
-from tidelog.demo.failing import DemoFailed
-from tidelog.demo.mission import Wish
+from tidelog.demo.accounts import Account, DemoFinding
+from tidelog.demo.errors import DemoFailed
+from tidelog.demo.mission import DemoOptions
 from tidelog.spark import java, session
 
 CLEAN = Account(
@@ -39,7 +39,7 @@ CLEAN = Account(
     revenue_cents=123_456,
 )
 LOST = replace(
-    CLEAN, lost=1, findings=(Finding(name="lost", count=1, example="told ok at offset 7"),)
+    CLEAN, lost=1, findings=(DemoFinding(name="lost", count=1, example="told ok at offset 7"),)
 )
 
 
@@ -49,7 +49,7 @@ def no_java_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def played(monkeypatch: pytest.MonkeyPatch, outcome: Account | Exception) -> None:
-    def run(wish: Wish, say: object) -> Account:
+    def run(wish: DemoOptions, say: object) -> Account:
         assert wish.directory.is_dir()
         if isinstance(outcome, Exception):
             raise outcome

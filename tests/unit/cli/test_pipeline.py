@@ -20,16 +20,16 @@ from tidelog.cli.pipeline_show import (
     sink_row,
     summary_lines,
 )
-from tidelog.spark.pipeline.job import starting
+from tidelog.spark.pipeline.job import plan_runner
 from tidelog.spark.pipeline.job.accounts import BatchReport, SinkAccount
 from tidelog.spark.pipeline.job.events import (
-    BatchDone,
-    Ending,
-    Outcome,
-    SinkNow,
-    Started,
-    Ticked,
-    Warned,
+    BatchCompleted,
+    PipelineStarted,
+    PipelineStatus,
+    PipelineWarning,
+    RunEnding,
+    RunOutcome,
+    SinkStatus,
 )
 
 REPORT = BatchReport(
@@ -115,7 +115,7 @@ def test_brokers_that_are_not_there_are_told_before_spark_starts(
     def too_early(**settings: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(starting, "spark_session", too_early)
+    monkeypatch.setattr(plan_runner, "spark_session", too_early)
     file, address = tmp_path / "p.toml", f"127.0.0.1:{free_port()}"
     file.write_text(GOOD)
     said = tidelog_verb("pipeline", "run", str(file), "--bootstrap", address)
@@ -138,7 +138,7 @@ def test_the_worst_partitions_are_named() -> None:
 
 
 def test_the_summary_is_sums_that_come_out_even() -> None:
-    outcome = Outcome(ending=Ending.FINISHED, accounts={"revenue": account()})
+    outcome = RunOutcome(ending=RunEnding.FINISHED, accounts={"revenue": account()})
     assert summary_lines(outcome) == [
         "sink revenue: 80 rows in 1 batch",
         "  source orders: read 100 = 95 parsed + 5 dead",
@@ -149,10 +149,10 @@ def test_the_summary_is_sums_that_come_out_even() -> None:
 
 def test_programs_get_an_object_for_each_event(capsys: pytest.CaptureFixture[str]) -> None:
     show = JsonShow()
-    show.tell(Warned(text="careful"))
-    show.tell(Started(name="p", sinks=("a",), log=None))
-    show.tell(BatchDone(sink="a", report=REPORT))
-    show.tell(Ticked(sinks=(), is_stopping=False))
+    show.tell(PipelineWarning(text="careful"))
+    show.tell(PipelineStarted(name="p", sinks=("a",), log=None))
+    show.tell(BatchCompleted(sink="a", report=REPORT))
+    show.tell(PipelineStatus(sinks=(), is_stopping=False))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["event"] for line in lines] == ["warning", "started", "batch"]
     assert lines[2]["sources"] == {"orders": {"read": 100, "dead": 5}}
@@ -161,14 +161,14 @@ def test_programs_get_an_object_for_each_event(capsys: pytest.CaptureFixture[str
 
 def test_people_get_warnings_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     show = PlainShow()
-    show.tell(Warned(text="careful"))
-    show.tell(BatchDone(sink="a", report=REPORT))
+    show.tell(PipelineWarning(text="careful"))
+    show.tell(BatchCompleted(sink="a", report=REPORT))
     said = capsys.readouterr()
     assert said.err == "tidelog pipeline run: careful\n"
     assert "a: batch 7" in said.out
 
 
-def sink(**changed: object) -> SinkNow:
+def sink(**changed: object) -> SinkStatus:
     fields: dict[str, object] = {
         "name": "revenue",
         "is_topic": True,
@@ -178,7 +178,7 @@ def sink(**changed: object) -> SinkNow:
         "account": account(),
         **changed,
     }
-    return SinkNow(**fields)  # type: ignore[arg-type]
+    return SinkStatus(**fields)  # type: ignore[arg-type]
 
 
 def test_the_table_shows_a_sink_and_the_age_of_its_transaction() -> None:
@@ -202,6 +202,6 @@ def test_the_table_shows_a_sink_and_the_age_of_its_transaction() -> None:
 
 
 def test_the_picture_names_every_partition() -> None:
-    drawn = picture(Ticked(sinks=(sink(), sink(name="other")), is_stopping=False))
+    drawn = picture(PipelineStatus(sinks=(sink(), sink(name="other")), is_stopping=False))
     assert drawn.row_count == 2
     assert drawn.caption == "behind by partition  orders-0: 5  orders-1: 0"

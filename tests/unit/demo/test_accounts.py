@@ -13,14 +13,14 @@ from tidelog.demo.accounts import (
     REFUSED,
     UNKNOWN,
     Account,
-    Place,
     Processed,
-    Published,
+    PublishedOrders,
+    RecordPosition,
     Revenue,
-    Sent,
+    StreamedRecord,
     account,
 )
-from tidelog.demo.orders import Kind, Orders, minute_of
+from tidelog.demo.orders import Orders, RecordKind, minute_of
 
 RECORDS = 100
 NOON_MS = 1_767_268_800_000
@@ -34,11 +34,11 @@ class Story:
         orders = Orders()
         records = [orders.next(NOON_MS + 100 * number) for number in range(RECORDS)]
         self.sent = [
-            Sent(
+            StreamedRecord(
                 kind=record.kind,
                 order=record.order,
                 outcome=OK,
-                place=Place(record.number % 3, record.number // 3),
+                place=RecordPosition(record.number % 3, record.number // 3),
             )
             for record in records
         ]
@@ -52,18 +52,20 @@ class Story:
         self.processed = [
             Processed(each.order.id, each.order.cents, each.place)
             for each in self.sent
-            if each.kind is Kind.ORDER and each.order and each.place
+            if each.kind is RecordKind.ORDER and each.order and each.place
         ]
-        self.dead = [each.place for each in self.sent if each.kind is Kind.BROKEN and each.place]
+        self.dead = [
+            each.place for each in self.sent if each.kind is RecordKind.BROKEN and each.place
+        ]
         self.revenue: dict[tuple[str, str], Revenue] = {}
         for each in self.sent:
-            if each.kind is Kind.ORDER and each.order is not None:
+            if each.kind is RecordKind.ORDER and each.order is not None:
                 group = (minute_of(each.order.ordered_ms), each.order.country.upper())
                 before = self.revenue.get(group, Revenue(0, 0))
                 self.revenue[group] = Revenue(before.orders + 1, before.cents + each.order.cents)
 
     def told(self) -> Account:
-        published = Published(
+        published = PublishedOrders(
             processed=tuple(self.processed), dead=tuple(self.dead), revenue=self.revenue
         )
         return account(self.sent, self.audit, published)
@@ -71,7 +73,7 @@ class Story:
     def names(self) -> set[str]:
         return {each.name for each in self.told().findings}
 
-    def index_of(self, kind: Kind) -> int:
+    def index_of(self, kind: RecordKind) -> int:
         return next(i for i, each in enumerate(self.sent) if each.kind is kind)
 
 
@@ -112,7 +114,7 @@ def double(story: Story) -> None:
 
 
 def from_nothing(story: Story) -> None:
-    story.processed.append(Processed("order-9999", 100, Place(0, 900)))
+    story.processed.append(Processed("order-9999", 100, RecordPosition(0, 900)))
 
 
 def wrong_amount(story: Story) -> None:
@@ -124,7 +126,7 @@ def wrong_source(story: Story) -> None:
 
 
 def ghost(story: Story) -> None:
-    number = story.index_of(Kind.ORDER)
+    number = story.index_of(RecordKind.ORDER)
     story.sent[number] = replace(story.sent[number], outcome=REFUSED, place=None)
     story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
 
@@ -142,7 +144,7 @@ def wrongly_dead(story: Story) -> None:
 
 
 def dead_from_nothing(story: Story) -> None:
-    story.dead.append(Place(0, 900))
+    story.dead.append(RecordPosition(0, 900))
 
 
 def wrong_revenue(story: Story) -> None:
@@ -206,7 +208,7 @@ def test_the_numbers_of_the_summary_are_those_of_the_findings() -> None:
     }
 
 
-def unknown(story: Story, kinds: Sequence[Kind]) -> list[int]:
+def unknown(story: Story, kinds: Sequence[RecordKind]) -> list[int]:
     """What became of the first of each is not known to its producer."""
     numbers = [story.index_of(kind) for kind in kinds]
     for number in numbers:
@@ -220,14 +222,14 @@ def unknown(story: Story, kinds: Sequence[Kind]) -> list[int]:
 
 def test_what_nobody_knows_may_be_processed() -> None:
     story = Story()
-    unknown(story, [Kind.ORDER, Kind.BROKEN])
+    unknown(story, [RecordKind.ORDER, RecordKind.BROKEN])
     assert story.names() == set()
     assert story.told().unknown == 2
 
 
 def test_what_nobody_knows_may_be_absent() -> None:
     story = Story()
-    number, _ = unknown(story, [Kind.ORDER, Kind.BROKEN])
+    number, _ = unknown(story, [RecordKind.ORDER, RecordKind.BROKEN])
     order = story.sent[number].order
     assert order is not None
     story.processed = [each for each in story.processed if each.order_id != order.id]
@@ -240,7 +242,7 @@ def test_what_nobody_knows_may_be_absent() -> None:
 
 def test_an_order_of_which_one_copy_is_acknowledged_must_be_processed() -> None:
     story = Story()
-    number = story.index_of(Kind.REPEAT) - 1
+    number = story.index_of(RecordKind.REPEAT) - 1
     order = story.sent[number].order
     assert order is not None and story.sent[number + 1].order == order
     story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, place=None)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.demo.orders import BROKEN, Kind, Orders
-from tidelog.demo.pauses import Told, watch
+from tidelog.demo.orders import BROKEN, Orders, RecordKind
+from tidelog.demo.pauses import AckTiming, write_pauses
 from tidelog.demo.pipeline_file import SINKS, Targets, pipeline_text
-from tidelog.demo.progress import Progress, positions_in
+from tidelog.demo.progress import PipelineProgress, positions_in
 from tidelog.spark import pipeline
 
 NOON_MS = 1_767_268_800_000
@@ -20,14 +20,14 @@ NOON_MS = 1_767_268_800_000
 def test_the_stream_has_orders_double_clicks_and_broken_records() -> None:
     orders = Orders()
     records = [orders.next(NOON_MS) for _ in range(1_000)]
-    kinds = {kind: [each for each in records if each.kind is kind] for kind in Kind}
+    kinds = {kind: [each for each in records if each.kind is kind] for kind in RecordKind}
     assert [each.number for each in records] == list(range(1_000))
-    assert len(kinds[Kind.REPEAT]) == 50 and len(kinds[Kind.BROKEN]) == 20
-    assert {each.value for each in kinds[Kind.BROKEN]} == set(BROKEN)
-    names = [each.order.id for each in kinds[Kind.ORDER] if each.order]
+    assert len(kinds[RecordKind.REPEAT]) == 50 and len(kinds[RecordKind.BROKEN]) == 20
+    assert {each.value for each in kinds[RecordKind.BROKEN]} == set(BROKEN)
+    names = [each.order.id for each in kinds[RecordKind.ORDER] if each.order]
     assert len(names) == len(set(names)) == 930
-    values = {each.order.id: each.value for each in kinds[Kind.ORDER] if each.order}
-    for repeat in kinds[Kind.REPEAT]:
+    values = {each.order.id: each.value for each in kinds[RecordKind.ORDER] if each.order}
+    for repeat in kinds[RecordKind.REPEAT]:
         assert repeat.order is not None
         assert repeat.value == values[repeat.order.id], "the very same order once more"
 
@@ -44,17 +44,17 @@ def test_amounts_are_what_is_written_to_the_cent() -> None:
 
 def test_a_pause_reaches_from_one_acknowledgement_to_the_next() -> None:
     told = [
-        Told(0, 0.9, 1.0),
-        Told(1, 0.9, 1.0),
-        Told(1, 1.9, 2.0),
-        Told(0, 1.5, 4.0),  # was on its way when the blow came
-        Told(0, 4.1, 4.2),
+        AckTiming(0, 0.9, 1.0),
+        AckTiming(1, 0.9, 1.0),
+        AckTiming(1, 1.9, 2.0),
+        AckTiming(0, 1.5, 4.0),  # was on its way when the blow came
+        AckTiming(0, 4.1, 4.2),
     ]
-    seen = watch(told, blow_s=1.6)
+    seen = write_pauses(told, blow_s=1.6)
     assert seen.paused_s == {0: pytest.approx(3.0), 1: pytest.approx(1.0)}
     assert seen.went_on == {0, 1} and seen.worst_s == pytest.approx(3.0)
-    assert watch(told[:4], blow_s=1.6).went_on == {1}, "sent before the blow says nothing"
-    assert watch(told, blow_s=5.0).went_on == frozenset()
+    assert write_pauses(told[:4], blow_s=1.6).went_on == {1}, "sent before the blow says nothing"
+    assert write_pauses(told, blow_s=5.0).went_on == frozenset()
 
 
 def offsets(**by_index: int) -> str:
@@ -67,7 +67,7 @@ def test_positions_are_those_of_the_batch_and_not_where_it_began() -> None:
 
 
 def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, "valid_orders")
+    progress = PipelineProgress(tmp_path, "valid_orders")
     assert (progress.done, progress.under_way, progress.records) == (None, None, 0)
     assert not progress.has_reached({}), "nothing is done"
     for name in ("offsets", "commits"):

@@ -20,7 +20,7 @@ from tidelog.core.wire.control_records import read_end_txn_marker
 from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch, batches, crc_is_valid
 from tidelog.core.wire.records import iterate
 from tidelog.spark.audit.transactions import Marker
-from tidelog.spark.columns.decode import Decoder
+from tidelog.spark.columns.decode import ColumnDecoder
 
 ROWS = pa.schema(
     [
@@ -137,7 +137,7 @@ def decoded(
     with_headers: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The columns of these batches, stretch by stretch: what lies between them is not touched."""
-    decoder = Decoder(
+    decoder = ColumnDecoder(
         start_offset=start_offset,
         end_offset=end_offset,
         is_read_committed=False,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.core.wire.record_batch import HEADER_BYTES
-from tidelog.spark.columns.lanes import RECORD_BYTES_MIN
+from tidelog.spark.columns.parallel_walk import RECORD_BYTES_MIN
 from tidelog.spark.columns.rows import Rows
 from tidelog.spark.columns.varints import Numbers, varint_widths
 

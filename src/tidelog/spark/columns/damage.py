@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Damaged(Exception):
+class DamagedData(Exception):
     """Something is wrong; the two below say where."""
 
 
-class DamagedSection(Damaged):
+class DamagedSection(DamagedData):
     """The records of the batch at `index` do not add up."""
 
     def __init__(self, index: int, reason: str) -> None:
@@ -21,7 +21,7 @@ class DamagedSection(Damaged):
         self.index = index
 
 
-class DamagedRow(Damaged):
+class DamagedRow(DamagedData):
     """The record at `index`, counted over all batches, has fields that do not fit into it."""
 
     def __init__(self, index: int, reason: str) -> None:

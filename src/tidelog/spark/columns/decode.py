@@ -20,9 +20,9 @@ from tidelog.core.wire.record_batch import (
 )
 from tidelog.spark.columns.aborted import Aborted, AbortedProducers
 from tidelog.spark.columns.piece_columns import piece_columns, record_schema
-from tidelog.spark.columns.pieces import PIECE_BYTES, Piece
+from tidelog.spark.columns.pieces import CHUNK_BYTES, FetchChunk
 
-__all__ = ["Aborted", "Decoded", "Decoder", "record_schema"]
+__all__ = ["Aborted", "Decoded", "ColumnDecoder", "record_schema"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Decoded:
     skipped_control: int
 
 
-class Decoder:
+class ColumnDecoder:
     """Reads [start_offset, end_offset) of one partition out of the answers to its fetches."""
 
     def __init__(
@@ -73,9 +73,9 @@ class Decoder:
                 skipped_control=piece.skipped_control,
             )
 
-    def _pieces(self, records: memoryview) -> Iterator[tuple[Piece, int]]:
+    def _pieces(self, records: memoryview) -> Iterator[tuple[FetchChunk, int]]:
         """What is wanted of the answer, and up to which offset each piece brings the reader."""
-        piece = Piece(records)
+        piece = FetchChunk(records)
         seen_to_offset: int | None = None
         told_to_offset: int | None = None
         offset = self.next_offset
@@ -89,15 +89,15 @@ class Decoder:
                     break
                 self._sort_into(piece, position, header)
                 offset = seen_to_offset = min(header.end_offset, self._end_offset)
-                if piece.size_bytes >= PIECE_BYTES:
+                if piece.size_bytes >= CHUNK_BYTES:
                     yield piece, seen_to_offset
-                    piece, told_to_offset = Piece(records), seen_to_offset
+                    piece, told_to_offset = FetchChunk(records), seen_to_offset
         except CorruptBatch as error:
             raise CorruptBatch(f"{error}, at offset {offset}") from error
         if seen_to_offset is not None and seen_to_offset != told_to_offset:
             yield piece, seen_to_offset
 
-    def _sort_into(self, piece: Piece, position: int, header: BatchHeader) -> None:
+    def _sort_into(self, piece: FetchChunk, position: int, header: BatchHeader) -> None:
         """A batch of the answer goes into the piece, or is counted there as skipped."""
         records = piece.records
         if not crc_is_valid(records, position, header):

@@ -34,7 +34,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class WriterIdentity:
     """Who writes: the wire's own numbers, -1 for a producer without an id."""
 
     producer_id: int
@@ -42,7 +42,7 @@ class Identity:
     is_transactional: bool = True
 
 
-PLAIN = Identity(producer_id=_NONE, producer_epoch=_NONE, is_transactional=False)
+PLAIN = WriterIdentity(producer_id=_NONE, producer_epoch=_NONE, is_transactional=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class EncodedBatch:
 def encode(
     columns: pa.RecordBatch,
     *,
-    identity: Identity,
+    identity: WriterIdentity,
     base_sequence: int,
     first_batch_records_max: int | None,
     batch_bytes_max: int,
@@ -117,7 +117,7 @@ def _groups(cuts: Iterator[Cut]) -> Iterator[list[Cut]]:
 
 
 def _header(
-    rows: Rows, cut: Cut, identity: Identity, sequence: int, codec: Compression
+    rows: Rows, cut: Cut, identity: WriterIdentity, sequence: int, codec: Compression
 ) -> BatchHeader:
     times_ms = rows.timestamps_ms[cut.start : cut.end]
     return BatchHeader(

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tidelog.spark.columns.joining import binary_array, joined
 from tidelog.spark.columns.sized_bytes import sized_bytes
-from tidelog.spark.columns.varints import Numbers, laid_out
+from tidelog.spark.columns.varints import Numbers, varint_rows
 
 
 def header_bytes(column: pa.Array) -> pa.Array | None:
@@ -22,7 +22,7 @@ def header_bytes(column: pa.Array) -> pa.Array | None:
     headers = column.flatten()  # without what nulls may have below them
     if headers.null_count:
         raise ValueError("a header that is null")
-    return joined(binary_array(*laid_out([counts])), _grouped(_packed(headers), counts))
+    return joined(binary_array(*varint_rows([counts])), _grouped(_packed(headers), counts))
 
 
 def _holds_headers(kind: pa.DataType) -> bool:
@@ -38,9 +38,9 @@ def _packed(headers: pa.Array) -> pa.Array:
     if names.array.null_count:
         raise ValueError("a header without a key")
     return joined(
-        binary_array(*laid_out([names.sizes])),
+        binary_array(*varint_rows([names.sizes])),
         names.array,
-        binary_array(*laid_out([values.sizes])),
+        binary_array(*varint_rows([values.sizes])),
         values.array,
     )
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tidelog.core.model.limits import INT64_MAX
 from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch
 from tidelog.spark.columns.binary_columns import binary_column, fixed_column
-from tidelog.spark.columns.damage import Damaged, DamagedRow, DamagedSection, refuse_rows
+from tidelog.spark.columns.damage import DamagedData, DamagedRow, DamagedSection, refuse_rows
 from tidelog.spark.columns.header_columns import HEADERS, headers_column
-from tidelog.spark.columns.pieces import Piece
+from tidelog.spark.columns.pieces import FetchChunk
 from tidelog.spark.columns.record_fields import Fields, read_fields
 from tidelog.spark.columns.record_starts import record_starts
 from tidelog.spark.columns.varints import Numbers
@@ -44,7 +44,7 @@ def record_schema(*, with_headers: bool) -> pa.Schema:
 
 
 def piece_columns(
-    piece: Piece, *, start_offset: int, end_offset: int, with_headers: bool
+    piece: FetchChunk, *, start_offset: int, end_offset: int, with_headers: bool
 ) -> pa.RecordBatch:
     """The piece's records within [start_offset, end_offset)."""
     headers = piece.headers
@@ -63,7 +63,7 @@ def piece_columns(
     return batch.filter(pa.array((start_offset <= offsets) & (offsets < end_offset)))
 
 
-def _read(piece: Piece, *, with_headers: bool) -> tuple[Numbers, list[pa.Array]]:
+def _read(piece: FetchChunk, *, with_headers: bool) -> tuple[Numbers, list[pa.Array]]:
     """The offsets of the piece's records by themselves, and all columns."""
     headers = piece.headers
     data, sections = piece.laid_out()
@@ -134,5 +134,5 @@ def _batch_of_row(headers: list[BatchHeader], row: int) -> BatchHeader:
     raise AssertionError("a row beyond the last batch")
 
 
-def _corrupt(error: Damaged, header: BatchHeader) -> CorruptBatch:
+def _corrupt(error: DamagedData, header: BatchHeader) -> CorruptBatch:
     return CorruptBatch(f"{error}, in the batch at offset {header.base_offset}")

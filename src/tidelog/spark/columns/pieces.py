@@ -14,14 +14,14 @@ import numpy as np
 from tidelog.core.model.limits import DECOMPRESSED_BATCH_BYTES_MAX, INT64_MAX
 from tidelog.core.wire.compression import Compression, decompress
 from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, CorruptBatch
-from tidelog.spark.columns.lanes import Section
+from tidelog.spark.columns.parallel_walk import BatchSection
 from tidelog.spark.columns.varints import Octets
 
-PIECE_BYTES = 4 * 2**20
+CHUNK_BYTES = 4 * 2**20
 """A piece that has so much takes no further batch."""
 
 
-class Piece:
+class FetchChunk:
     """Batches in the order of their offsets, each with where its records lie."""
 
     def __init__(self, records: memoryview) -> None:
@@ -50,7 +50,7 @@ class Piece:
         self.headers.append(header)
         self.size_bytes += len(section)
 
-    def laid_out(self) -> tuple[Octets, list[Section]]:
+    def laid_out(self) -> tuple[Octets, list[BatchSection]]:
         """All records in one stretch of bytes, and where those of each batch are in it."""
         counts = [header.records_count for header in self.headers]
         sizes = [len(section) for section in self._unpacked]
@@ -62,7 +62,7 @@ class Piece:
             data = self.records[origin : self._positions[-1] + self.headers[-1].size_bytes]
             starts = [position - origin + HEADER_BYTES for position in self._positions]
         sections = [
-            Section(start, start + size, count)
+            BatchSection(start, start + size, count)
             for start, size, count in zip(starts, sizes, counts, strict=False)
         ]
         return np.frombuffer(data, dtype=np.uint8), sections

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tidelog.spark.columns.batch_cuts import Cut
 from tidelog.spark.columns.joining import binary_array, joined
 from tidelog.spark.columns.rows import Rows
-from tidelog.spark.columns.varints import Numbers, laid_out, varint_widths
+from tidelog.spark.columns.varints import Numbers, varint_rows, varint_widths
 
 _NO_HEADERS = pa.scalar(b"\x00", pa.binary())
 _ATTRIBUTES = 0
@@ -50,8 +50,8 @@ def _joined(rows: Rows, here: slice, deltas: list[Numbers | int]) -> pa.Array:
     keys, values = rows.keys, rows.values
     ends = _NO_HEADERS if rows.headers is None else rows.headers.array[here]
     if keys.array.null_count == rows.rows_count:
-        starts = binary_array(*laid_out([*deltas, keys.sizes[here], values.sizes[here]]))
+        starts = binary_array(*varint_rows([*deltas, keys.sizes[here], values.sizes[here]]))
         return joined(starts, values.array[here], ends)
-    starts = binary_array(*laid_out([*deltas, keys.sizes[here]]))
-    middles = binary_array(*laid_out([values.sizes[here]]))
+    starts = binary_array(*varint_rows([*deltas, keys.sizes[here]]))
+    middles = binary_array(*varint_rows([values.sizes[here]]))
     return joined(starts, keys.array[here], middles, values.array[here], ends)

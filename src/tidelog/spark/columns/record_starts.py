@@ -2,8 +2,9 @@
 
 That chain is serial, and there are three ways along it. Equal records are one comparison of a
 strided view (a run ends where a length differs, for example where offset deltas grow to a second
-byte). Others are walked in many places at once (`lanes.py`). Whatever remains takes a plain loop.
-Every way only follows lengths that were read, and each step goes forward, so none hangs.
+byte). Others are walked in many positions at once (`parallel_walk.py`). Whatever remains takes a
+plain loop. Every way only follows lengths that were read, and each step goes forward, so none
+hangs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.varint import read_varint
 from tidelog.spark.columns.damage import DamagedSection
 from tidelog.spark.columns.jumps import JUMPS
-from tidelog.spark.columns.lanes import RECORD_BYTES_MIN, Section, starts_by_lanes
+from tidelog.spark.columns.parallel_walk import RECORD_BYTES_MIN, BatchSection, starts_in_parallel
 from tidelog.spark.columns.varints import Numbers, Octets
 
 _RUN_RECORDS_MIN = 24
@@ -23,7 +24,7 @@ _PLAIN_RECORDS_MIN, _PLAIN_RECORDS_MAX = 32, 2_048
 """So many steps of the plain loop before equal records are looked for again: ever more of them."""
 
 
-def record_starts(data: Octets, sections: list[Section]) -> Numbers:
+def record_starts(data: Octets, sections: list[BatchSection]) -> Numbers:
     """The position of every record, section after section."""
     for index, section in enumerate(sections):
         room = section.end - section.start
@@ -31,7 +32,7 @@ def record_starts(data: Octets, sections: list[Section]) -> Numbers:
             raise DamagedSection(index, f"{section.records_count} records in {room} bytes")
     equal = [_begins_equal(data, section) for section in sections]
     others = [section for section, is_equal in zip(sections, equal, strict=True) if not is_equal]
-    by_lanes = iter(starts_by_lanes(data, others) or ())
+    by_lanes = iter(starts_in_parallel(data, others) or ())
     found = [np.empty(0, dtype=np.int64)]
     for index, section in enumerate(sections):
         starts = None if equal[index] else next(by_lanes, None)
@@ -39,7 +40,7 @@ def record_starts(data: Octets, sections: list[Section]) -> Numbers:
     return np.concatenate(found)
 
 
-def _begins_equal(data: Octets, section: Section) -> bool:
+def _begins_equal(data: Octets, section: BatchSection) -> bool:
     """Whether a run at the beginning is worth following; what is damaged is found out later."""
     if section.records_count < _RUN_RECORDS_MIN:
         return False
@@ -49,7 +50,7 @@ def _begins_equal(data: Octets, section: Section) -> bool:
         return False
 
 
-def _walk(data: Octets, index: int, section: Section) -> list[Numbers]:
+def _walk(data: Octets, index: int, section: BatchSection) -> list[Numbers]:
     walk = _Walk(data, section)
     plain_records = _PLAIN_RECORDS_MIN
     try:
@@ -69,7 +70,7 @@ def _walk(data: Octets, index: int, section: Section) -> list[Numbers]:
 class _Walk:
     """One section on the way; positions are counted from its start."""
 
-    def __init__(self, data: Octets, section: Section) -> None:
+    def __init__(self, data: Octets, section: BatchSection) -> None:
         self._data = data[section.start : section.end]
         self._view = self._data.data
         self._octets: bytes | None = None

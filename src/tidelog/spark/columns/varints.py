@@ -45,7 +45,7 @@ def varint_widths(numbers: Numbers) -> Numbers:
     return widths
 
 
-def laid_out(columns: Sequence[Numbers | int]) -> tuple[Octets, Numbers]:
+def varint_rows(columns: Sequence[Numbers | int]) -> tuple[Octets, Numbers]:
     """Per row the varints of all columns one after the other, as bytes and the sizes of the rows.
 
     A plain `int` is a byte that all rows have. There must be a column that is not plain.

@@ -15,22 +15,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.spark.pipeline.file.complaints import BadPlan, Complaint
-from tidelog.spark.pipeline.file.plan import Plan
-from tidelog.spark.pipeline.file.reading import Checked, check_mapping, check_text
+from tidelog.spark.pipeline.file.diagnostics import BadPlan, Diagnostic
+from tidelog.spark.pipeline.file.plan import PipelinePlan
+from tidelog.spark.pipeline.file.plan_check import CheckedPlan, check_mapping, check_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidelog.spark.pipeline.job.events import Outcome, Tell
-    from tidelog.spark.pipeline.job.stopping import Stopping
+    from tidelog.spark.pipeline.job.events import EventListener, RunOutcome
+    from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
-__all__ = ["BadPlan", "Checked", "Complaint", "Plan", "check", "run"]
+__all__ = ["BadPlan", "CheckedPlan", "Diagnostic", "PipelinePlan", "check", "run"]
 
 PlanLike = str | Path | Mapping[str, object]
 
 
-def check(plan: PlanLike) -> Checked:
+def check(plan: PlanLike) -> CheckedPlan:
     """Every mistake at once, with its line. OSError if the file cannot be read."""
     if isinstance(plan, Mapping):
         return check_mapping(plan, base=str(Path.cwd()), name="pipeline")
@@ -44,36 +44,36 @@ def check(plan: PlanLike) -> Checked:
 
 
 def run(
-    plan: PlanLike | Plan,
+    plan: PlanLike | PipelinePlan,
     *,
     bootstrap: str | None = None,
     master: str | None = None,
     available_now: bool = False,
     spark: SparkSession | None = None,
-    tell: Tell | None = None,
-    stopping: Stopping | None = None,
+    tell: EventListener | None = None,
+    stopping: StopSignal | None = None,
     log: str | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run it until it ends or `stopping` is asked; BadPlan if it cannot.
 
     `bootstrap` and `master` go above what the plan says. With `spark` it runs in that session's
     Spark, which goes on afterwards; without, Spark is started and stopped, and writes to `log`.
     `tell` is called with what happens, see job/events.py.
     """
-    whole = plan if isinstance(plan, Plan) else check(plan).plan_or_raise()
+    whole = plan if isinstance(plan, PipelinePlan) else check(plan).plan_or_raise()
     from tidelog.spark.session import require_spark
 
     require_spark("tidelog pipeline")
-    from tidelog.spark.pipeline.job.starting import start
-    from tidelog.spark.pipeline.job.stopping import Stopping
+    from tidelog.spark.pipeline.job.plan_runner import run_plan
+    from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
-    return start(
+    return run_plan(
         whole,
         bootstrap=bootstrap,
         master=master,
         is_available_now=available_now,
         spark=spark,
         tell=tell or (lambda event: None),
-        stopping=stopping or Stopping(),
+        stopping=stopping or StopSignal(),
         log=log,
     )

@@ -20,7 +20,7 @@ from tidelog.client.shells.sink_task import SinkTask
 from tidelog.client.sink.errors import SinkError
 from tidelog.client.sink.values import Begun, Receipt
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.columns.encode import EncodedBatch, Identity, encode
+from tidelog.spark.columns.encode import EncodedBatch, WriterIdentity, encode
 from tidelog.spark.sink.places import PLACE, Places
 from tidelog.spark.sink.plan import SinkPlan
 from tidelog.spark.sink.receipts import table_of, table_of_error
@@ -70,7 +70,7 @@ class _Partitions:
         self._plan = plan
         self._task = task
         self._places = Places.of(begun.end_offsets)
-        self._identity = Identity(
+        self._identity = WriterIdentity(
             producer_id=begun.identity.producer_id,
             producer_epoch=begun.identity.producer_epoch,
         )

@@ -13,9 +13,9 @@ from tidelog.spark.source.cluster_view import ClusterView
 from tidelog.spark.source.data_loss import DataLoss
 from tidelog.spark.source.errors import OptionError
 from tidelog.spark.source.options import SourceOptions, batch_options
-from tidelog.spark.source.planning import Slice, opened, slices
 from tidelog.spark.source.positions import end_positions, start_positions
-from tidelog.spark.source.reading import read_slice, reading_plan
+from tidelog.spark.source.slice_reader import read_slice, reader_settings
+from tidelog.spark.source.slices import OffsetSlice, make_slices, open_slices
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,14 +26,14 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = batch_options(given)
-        self._plan = reading_plan(self._options)
+        self._plan = reader_settings(self._options)
 
     def partitions(self) -> list[InputPartition]:
         for text in self._options.warnings:
             warnings.warn(text, stacklevel=2)
         view = ClusterView(self._options)
         try:
-            return [InputPartition(each) for each in planned(self._options, view)]
+            return [InputPartition(each) for each in plan_slices(self._options, view)]
         finally:
             view.close()
 
@@ -44,7 +44,7 @@ class BatchReader(DataSourceReader):
         return read_slice(self._plan, partition.value)
 
 
-def planned(options: SourceOptions, view: ClusterView) -> list[Slice]:
+def plan_slices(options: SourceOptions, view: ClusterView) -> list[OffsetSlice]:
     """What the tasks read."""
     loss = DataLoss(fails=options.fails_on_data_loss)
     partitions = view.partitions()
@@ -62,13 +62,13 @@ def planned(options: SourceOptions, view: ClusterView) -> list[Slice]:
                 f"the starting offset of {partition} ({start[partition]}) is after its ending"
                 f" offset ({end[partition]})"
             )
-    found = slices(
+    found = make_slices(
         start,
         end,
         partitions_min=options.partitions_min,
         partition_records_max=options.partition_records_max,
     )
-    return opened(
+    return open_slices(
         found,
         start,
         open_starts=at_edge(options.start, Edge.EARLIEST, partitions),

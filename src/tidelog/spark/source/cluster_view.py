@@ -15,7 +15,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.errors import ClusterFailed, OptionError
 from tidelog.spark.source.offsets import Positions
 from tidelog.spark.source.options import Assign, SourceOptions, Subscribe
-from tidelog.spark.source.planning import told
+from tidelog.spark.source.slices import partition_names
 
 API_TIMEOUT_S = 60.0
 
@@ -55,7 +55,7 @@ class ClusterView:
         if isinstance(subscription, Assign):
             found, _ = self._of_topics({each.topic for each in subscription.partitions})
             if not subscription.partitions <= found and not may_be_gone:
-                odd = told(subscription.partitions - found)
+                odd = partition_names(subscription.partitions - found)
                 raise OptionError(f"assign: there is no partition {odd}")
             return found & subscription.partitions
         everything = self._picture(None)

@@ -10,10 +10,10 @@ from tidelog.spark.source.bounds import EARLIEST, LATEST, AtOffsets, AtTime, AtT
 from tidelog.spark.source.data_loss import DataLoss
 from tidelog.spark.source.errors import OptionError
 from tidelog.spark.source.offsets import Positions
-from tidelog.spark.source.planning import told
+from tidelog.spark.source.slices import partition_names
 
 
-class View(Protocol):
+class OffsetLookup(Protocol):
     """What is asked of the cluster."""
 
     def earliest(self, partitions: frozenset[TopicPartition]) -> Positions: ...
@@ -26,7 +26,7 @@ class View(Protocol):
 
 
 def start_positions(
-    view: View,
+    view: OffsetLookup,
     partitions: frozenset[TopicPartition],
     bound: Bound,
     *,
@@ -44,14 +44,14 @@ def start_positions(
     unmatched = frozenset(each for each, offset in found.items() if offset is None)
     if unmatched and not without_match_latest:
         raise OptionError(
-            f"{bound.option}: all records of {told(unmatched)} are older;"
+            f"{bound.option}: all records of {partition_names(unmatched)} are older;"
             " startingOffsetsByTimestampStrategy=latest would begin at their end"
         )
     return _with_latest(view, found)
 
 
 def end_positions(
-    view: View, partitions: frozenset[TopicPartition], bound: Bound, *, loss: DataLoss
+    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: Bound, *, loss: DataLoss
 ) -> Positions:
     """Where a batch ends; a time after all records is the end of the log."""
     if isinstance(bound, Edge):
@@ -62,7 +62,7 @@ def end_positions(
 
 
 def _at_offsets(
-    view: View, partitions: frozenset[TopicPartition], bound: AtOffsets, loss: DataLoss
+    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtOffsets, loss: DataLoss
 ) -> Positions:
     _check_names(bound.option, partitions, bound.offsets)
     firsts = view.earliest(partitions)
@@ -83,7 +83,7 @@ def _at_offsets(
 
 
 def _at_times(
-    view: View, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
+    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
 ) -> dict[TopicPartition, int | None]:
     if isinstance(bound, AtTime):
         return view.at_times(dict.fromkeys(partitions, bound.timestamp_ms))
@@ -91,7 +91,7 @@ def _at_times(
     return view.at_times(bound.timestamps_ms)
 
 
-def _with_latest(view: View, found: Mapping[TopicPartition, int | None]) -> Positions:
+def _with_latest(view: OffsetLookup, found: Mapping[TopicPartition, int | None]) -> Positions:
     unmatched = frozenset(each for each, offset in found.items() if offset is None)
     ends = view.latest(unmatched, known={}) if unmatched else {}
     return {each: ends[each] if offset is None else offset for each, offset in found.items()}
@@ -104,7 +104,7 @@ def _check_names(
 ) -> None:
     if missing := partitions - named.keys():
         raise OptionError(
-            f"{option} must name every partition that is read; missing: {told(missing)}"
+            f"{option} must name every partition that is read; missing: {partition_names(missing)}"
         )
     if odd := named.keys() - partitions:
-        raise OptionError(f"{option} names partitions that are not read: {told(odd)}")
+        raise OptionError(f"{option} names partitions that are not read: {partition_names(odd)}")

@@ -20,9 +20,9 @@ from tidelog.spark.source.cluster_view import ClusterView
 from tidelog.spark.source.data_loss import DataLoss
 from tidelog.spark.source.offsets import Positions, from_json, start_in, to_json
 from tidelog.spark.source.options import stream_options
-from tidelog.spark.source.planning import limited, slices, told
 from tidelog.spark.source.positions import start_positions
-from tidelog.spark.source.reading import read_slice, reading_plan
+from tidelog.spark.source.slice_reader import read_slice, reader_settings
+from tidelog.spark.source.slices import limit_offsets, make_slices, partition_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = stream_options(given)
-        self._plan = reading_plan(self._options)
+        self._plan = reader_settings(self._options)
         self._view: ClusterView | None = None
         self._initial: Positions | None = None
         self._latest: Positions | None = None
@@ -97,7 +97,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         until = from_json(end)
         begin = self._with_new(known, until)
         self._check(known, begin, until)
-        found = slices(
+        found = make_slices(
             begin,
             until,
             partitions_min=self._options.partitions_min,
@@ -127,7 +127,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return known
         if options.trigger_offsets_max is None:
             return latest
-        return limited(begin, latest, offsets_max=options.trigger_offsets_max)
+        return limit_offsets(begin, latest, offsets_max=options.trigger_offsets_max)
 
     def _waits_for_more(self, ready: int) -> bool:
         """Fewer than `minOffsetsPerTrigger`, and not long since the last batch."""
@@ -154,7 +154,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Report what the batch cannot read any more."""
         loss = self._loss()
         if gone := known.keys() - until.keys():
-            loss.report(f"Partitions are gone: {told(gone)}; what was not read of them is lost")
+            loss.report(
+                f"Partitions are gone: {partition_names(gone)}; what was not read of them is lost"
+            )
         for partition in sorted(until):
             first, end = begin[partition], until[partition]
             if partition not in known and first > 0:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tidelog.core.wire.record_batch import HEADER, HEADER_BYTES, BatchHeader, batches, renew_crc
 from tidelog.core.wire.records import NewRecord, Record, iterate
-from tidelog.spark.columns.decode import Aborted, Decoded, Decoder
+from tidelog.spark.columns.decode import Aborted, ColumnDecoder, Decoded
 
 FOREVER = 2**63 - 1
 EXAMPLES = 40
@@ -91,7 +91,7 @@ def see(
     with_headers: bool = True,
 ) -> Seen:
     """What one decoder makes of these answers; it reads commits if it is told of aborted ones."""
-    decoder = Decoder(
+    decoder = ColumnDecoder(
         start_offset=start_offset,
         end_offset=end_offset,
         is_read_committed=aborted is not None,

@@ -19,8 +19,8 @@ from tests.unit.spark.columns.any_records import (
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import HEADER_BYTES
 from tidelog.core.wire.records import NewRecord, build
-from tidelog.spark.columns.decode import Decoder, record_schema
-from tidelog.spark.columns.pieces import PIECE_BYTES
+from tidelog.spark.columns.decode import ColumnDecoder, record_schema
+from tidelog.spark.columns.pieces import CHUNK_BYTES
 
 CODECS = list(Compression)
 FIRST_MS = 1_700_000_000_000
@@ -197,7 +197,7 @@ def test_batches_before_the_range_are_not_seen_again() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_unpacks_to_much_comes_in_pieces(codec: Compression) -> None:
-    record = NewRecord(value=bytes(PIECE_BYTES))
+    record = NewRecord(value=bytes(CHUNK_BYTES))
     batches = [build([record], base_offset=at, compression=codec) for at in range(4)]
     seen = see(b"".join(batches))
 
@@ -208,7 +208,9 @@ def test_what_unpacks_to_much_comes_in_pieces(codec: Compression) -> None:
 def test_the_columns_are_copies() -> None:
     """The buffer of an answer is used again for the next one."""
     answer = numbered(3)
-    decoder = Decoder(start_offset=0, end_offset=9, is_read_committed=False, with_headers=True)
+    decoder = ColumnDecoder(
+        start_offset=0, end_offset=9, is_read_committed=False, with_headers=True
+    )
     (decoded,) = decoder.decode(memoryview(answer), ())
     answer[:] = bytes(len(answer))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.spark.columns.any_records import EXAMPLES, see
 from tidelog.core.wire.control_records import LeaderChange, end_txn_marker, leader_change
 from tidelog.core.wire.records import NewRecord, build
-from tidelog.spark.columns.decode import Aborted, Decoder
+from tidelog.spark.columns.decode import Aborted, ColumnDecoder
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Log:
 
 def values_of(log: Log, borders: list[int], *, is_read_committed: bool = True) -> list[bytes]:
     """What a reader sees that fetches in answers between these borders."""
-    decoder = Decoder(
+    decoder = ColumnDecoder(
         start_offset=0,
         end_offset=10**6,
         is_read_committed=is_read_committed,

@@ -20,10 +20,10 @@ from tests.unit.spark.columns.any_records import (
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import crc_is_valid, read_header
 from tidelog.core.wire.records import NewRecord, build
-from tidelog.spark.columns.encode import COMPRESSIONS, PLAIN, EncodedBatch, Identity, encode
+from tidelog.spark.columns.encode import COMPRESSIONS, PLAIN, EncodedBatch, WriterIdentity, encode
 
 NOW_MS = 1_700_000_000_000
-MINE = Identity(producer_id=9, producer_epoch=4)
+MINE = WriterIdentity(producer_id=9, producer_epoch=4)
 UNLIMITED = 2**30
 SLACK_BYTES = 10
 """What a record may be thought to take more than it does."""
@@ -146,7 +146,7 @@ def test_without_a_producer_there_are_no_sequences() -> None:
 
 
 def test_an_idempotent_producer_without_transactions() -> None:
-    identity = Identity(producer_id=5, producer_epoch=0, is_transactional=False)
+    identity = WriterIdentity(producer_id=5, producer_epoch=0, is_transactional=False)
     (batch,) = encoded(values(3), identity=identity, base_sequence=0)
     header = read_header(batch.data)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tidelog.core.wire.varint import varint
-from tidelog.spark.columns import lanes
+from tidelog.spark.columns import parallel_walk
 from tidelog.spark.columns.damage import DamagedSection
-from tidelog.spark.columns.lanes import Section
+from tidelog.spark.columns.parallel_walk import BatchSection
 from tidelog.spark.columns.record_starts import record_starts
 
 Sizes = list[list[int]]
@@ -28,7 +28,7 @@ MANY_EQUAL: Sizes = [[50] * 90] * 200
 ONE_IS_LONG: Sizes = [*[[8]] * 120, [8, 9] * 300, *[[7] * 3] * 10]
 
 
-def laid(batches: Sizes, *, between: int = 61) -> tuple[np.ndarray, list[Section], list[int]]:
+def laid(batches: Sizes, *, between: int = 61) -> tuple[np.ndarray, list[BatchSection], list[int]]:
     """Records of these sizes, with other bytes between the batches; where they truly begin."""
     data, sections, starts = bytearray(), [], []
     for sizes in batches:
@@ -37,7 +37,7 @@ def laid(batches: Sizes, *, between: int = 61) -> tuple[np.ndarray, list[Section
         for size in sizes:
             starts.append(len(data))
             data += varint(size) + b"\x01" * size
-        sections.append(Section(first, len(data), len(sizes)))
+        sections.append(BatchSection(first, len(data), len(sizes)))
     return np.frombuffer(bytes(data), dtype=np.uint8), sections, starts
 
 
@@ -60,7 +60,7 @@ def test_the_starts_are_found(shape: Sizes) -> None:
 def test_side_by_side_or_one_by_one(
     shape: Sizes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
     data, sections, starts = laid(shape)
 
     assert record_starts(data, sections).tolist() == starts
@@ -72,7 +72,7 @@ def test_side_by_side_or_one_by_one(
 def test_a_wrong_count_is_refused(
     shape: Sizes, lanes_min: int, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
     data, sections, _ = laid(shape)
     at = len(sections) // 2
     sections[at] = sections[at]._replace(records_count=sections[at].records_count + change)
@@ -95,7 +95,7 @@ def test_a_wrong_count_is_refused(
 def test_a_wrong_length_is_refused(
     length: bytes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
     data, sections, starts = laid([[90] * 5, [90] * 5, [90] * 5])
     damaged = bytearray(data.tobytes())
     damaged[starts[9] : starts[9] + len(length)] = length

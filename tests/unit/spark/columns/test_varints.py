@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tidelog.core.wire import varint as plain
 from tidelog.spark.columns.damage import DamagedRow
-from tidelog.spark.columns.varints import laid_out, read_varints, read_varlongs, varint_widths
+from tidelog.spark.columns.varints import read_varints, read_varlongs, varint_rows, varint_widths
 
 EDGES = [
     sign * 2**bits + step for bits in range(0, 63, 1) for sign in (1, -1) for step in (-1, 0, 1)
@@ -48,7 +48,7 @@ def test_ints_are_read_as_one_by_one(numbers: list[int]) -> None:
 def test_columns_are_laid_out_as_if_written_one_by_one(one: list[int], other: list[int]) -> None:
     rows = min(len(one), len(other))
     columns = [np.array(one[:rows]), 7, np.array(other[:rows], dtype=np.int64)]
-    data, sizes = laid_out(columns)
+    data, sizes = varint_rows(columns)
     expected = [
         plain.varlong(a) + b"\x07" + plain.varlong(b)
         for a, b in zip(one[:rows], other[:rows], strict=True)

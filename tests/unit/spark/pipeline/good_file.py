@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.spark.pipeline.file.reading import Checked, check_text
+from tidelog.spark.pipeline.file.plan_check import CheckedPlan, check_text
 
 GOOD = '''\
 checkpoint = "state"
@@ -29,5 +29,5 @@ table = "out/dead"
 '''
 
 
-def checked(text: str) -> Checked:
+def checked(text: str) -> CheckedPlan:
     return check_text(text, file="p.toml", base="/base", name="p")

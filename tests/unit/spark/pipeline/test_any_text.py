@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.spark.pipeline.good_file import GOOD, checked
-from tidelog.spark.pipeline.file.ddl import read_ddl
-from tidelog.spark.pipeline.file.sql_shape import shape_of
+from tidelog.spark.pipeline.file.schema_ddl import read_ddl
+from tidelog.spark.pipeline.file.sql_shape import query_shape
 from tidelog.spark.pipeline.file.sql_tokens import BadSql
 
 SQL = "SELECT FROM WITH AS JOIN ( ) , a b . ; 'x' ` \" /* */ -- \n GROUP BY OVER LATERAL VIEW |>"
@@ -31,7 +31,7 @@ def test_any_text_is_judged(text: str) -> None:
 @given(st.lists(st.sampled_from(SQL.split(" ")), max_size=25))
 def test_any_pile_of_sql_is_a_shape_or_bad(pieces: list[str]) -> None:
     try:
-        shape = shape_of(" ".join(pieces))
+        shape = query_shape(" ".join(pieces))
     except BadSql:
         return
     assert len(shape.streams(lambda name: True)) <= 1 + pieces.count("(")

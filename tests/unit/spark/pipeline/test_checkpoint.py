@@ -13,18 +13,18 @@ import pytest
 
 from tests.unit.spark.pipeline.good_file import GOOD, checked
 from tidelog.spark.pipeline.job.checkpoint import (
-    CheckpointRefused,
+    CheckpointUnusable,
     changes_since,
-    held,
-    note_plan,
+    lock_checkpoint,
     offer_of,
+    save_plan,
 )
 from tidelog.spark.pipeline.table.stores import LocalStore
 
 HOLDER = """
 import sys
-from tidelog.spark.pipeline.job.checkpoint import held
-with held(sys.argv[1]):
+from tidelog.spark.pipeline.job.checkpoint import lock_checkpoint
+with lock_checkpoint(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -36,12 +36,12 @@ def test_a_second_run_is_refused_until_the_first_is_gone(tmp_path: Path) -> None
         assert first.stdout is not None
         assert first.stdout.readline() == b"held\n"
         with (
-            pytest.raises(CheckpointRefused, match=f"another run .* \\(process {first.pid}\\)"),
-            held(str(tmp_path)),
+            pytest.raises(CheckpointUnusable, match=f"another run .* \\(process {first.pid}\\)"),
+            lock_checkpoint(str(tmp_path)),
         ):
             pass
         first.kill()
-    with held(str(tmp_path)):
+    with lock_checkpoint(str(tmp_path)):
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
 
 
@@ -63,7 +63,7 @@ def test_a_batch_is_known_by_the_offsets_it_was_read_from(tmp_path: Path) -> Non
 
 
 def test_a_checkpoint_that_was_removed_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointRefused, match="does not tell of batch 3"):
+    with pytest.raises(CheckpointUnusable, match="does not tell of batch 3"):
         offer_of(LocalStore(), str(tmp_path), 3)
 
 
@@ -71,11 +71,11 @@ def test_what_has_changed_since_the_last_run_is_named(tmp_path: Path) -> None:
     plan = checked(GOOD).plan_or_raise()
     store, place = LocalStore(), str(tmp_path / "new")
     assert changes_since(store, place, plan) == []
-    note_plan(store, place, plan)
+    save_plan(store, place, plan)
     assert changes_since(store, place, plan) == []
     other = checked(GOOD.replace("amount > 0", "amount > 1")).plan_or_raise()
     assert changes_since(store, place, other) == ["steps.valid.sql"]
-    note_plan(store, place, other)
+    save_plan(store, place, other)
     assert changes_since(store, place, other) == []
     elsewhere = replace(other, bootstrap="other:9092", master="local[1]")
     assert changes_since(store, place, elsewhere) == [], "where it runs decides nothing"

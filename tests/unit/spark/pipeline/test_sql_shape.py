@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.pipeline.file.sql_shape import shape_of
+from tidelog.spark.pipeline.file.sql_shape import query_shape
 from tidelog.spark.pipeline.file.sql_tokens import BadSql, tokens_of
 
 
@@ -48,16 +48,16 @@ from tidelog.spark.pipeline.file.sql_tokens import BadSql, tokens_of
     ],
 )
 def test_relations_are_found(sql: str, reads: list[str]) -> None:
-    assert [read.parts[0] for read in shape_of(sql).reads] == reads
+    assert [read.parts[0] for read in query_shape(sql).reads] == reads
 
 
 def test_a_relation_of_a_catalog_or_a_file_has_several_parts() -> None:
-    (read,) = shape_of("SELECT * FROM parquet.`/data/x` AS t").reads
+    (read,) = query_shape("SELECT * FROM parquet.`/data/x` AS t").reads
     assert read.parts == ("parquet", "/data/x")
 
 
 def test_a_relation_knows_its_line() -> None:
-    first, second = shape_of("SELECT *\nFROM a\nJOIN\n  b").reads
+    first, second = query_shape("SELECT *\nFROM a\nJOIN\n  b").reads
     assert (first.line, second.line) == (1, 3)
 
 
@@ -86,13 +86,15 @@ def test_a_relation_knows_its_line() -> None:
 )
 def test_what_cannot_be_a_query_is_told(sql: str, line: int, told: str) -> None:
     with pytest.raises(BadSql) as caught:
-        shape_of(sql)
+        query_shape(sql)
     assert caught.value.line == line
     assert told in str(caught.value)
 
 
 def test_calls_are_noted_with_and_without_brackets() -> None:
-    shape = shape_of("SELECT rand(), t.uuid, current_timestamp, sum(x), unix_timestamp(y) FROM t")
+    shape = query_shape(
+        "SELECT rand(), t.uuid, current_timestamp, sum(x), unix_timestamp(y) FROM t"
+    )
     calls = {call.name: call.has_arguments for call in shape.calls}
     assert calls == {
         "rand": False,
@@ -118,7 +120,7 @@ def test_calls_are_noted_with_and_without_brackets() -> None:
 def test_only_what_reads_a_stream_counts(
     sql: str, grouped: bool, ordered: bool, windowed: bool
 ) -> None:
-    frames = shape_of(sql).streams(lambda name: name == "s")
+    frames = query_shape(sql).streams(lambda name: name == "s")
     assert any(each.grouped_at is not None for each in frames) is grouped
     assert any(each.ordered_at is not None for each in frames) is ordered
     assert any(each.windowed_at is not None for each in frames) is windowed

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from tidelog.spark.pipeline.table.ledger import (
+    BatchDecision,
+    BatchOffer,
     LedgerRow,
-    Offer,
     TableRefused,
-    Verdict,
     batch_of,
+    decide,
     directory_of,
-    judge,
     row_of,
 )
-from tidelog.spark.pipeline.table.publishing import Published, Table
 from tidelog.spark.pipeline.table.stores import LocalStore
+from tidelog.spark.pipeline.table.table import PublishedBatch, Table
 
-OFFER = Offer(query_id="q", batch_id=0, fingerprint="f0")
+OFFER = BatchOffer(query_id="q", batch_id=0, fingerprint="f0")
 
 
 class Died(BaseException):
@@ -68,9 +68,9 @@ def writing(rows: str) -> Callable[[str], None]:
 
 def publish(
     path: Path, batch_id: int, rows: str, *, store: LocalStore | None = None, run_id: str = "run"
-) -> Published:
+) -> PublishedBatch:
     table = Table(str(path), store=store or LocalStore(), run_id=run_id, count=count_lines)
-    offer = Offer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
+    offer = BatchOffer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
     return table.publish(offer, write=writing(rows), before_commit=lambda: None)
 
 
@@ -139,24 +139,26 @@ def test_somebody_else_who_was_there_first_is_not_overwritten(tmp_path: Path) ->
     def overtaken() -> None:
         publish(tmp_path, 1, "theirs\n", run_id="quick")
 
-    offer = Offer(query_id="q", batch_id=1, fingerprint="f1")
+    offer = BatchOffer(query_id="q", batch_id=1, fingerprint="f1")
     with pytest.raises(TableRefused, match="another run writes to this table"):
         table.publish(offer, write=writing("ours\n"), before_commit=overtaken)
     assert seen(tmp_path) == "a\ntheirs\n"
 
 
 def row(batch_id: int, *, query_id: str = "q", fingerprint: str | None = None) -> LedgerRow:
-    offer = Offer(query_id=query_id, batch_id=batch_id, fingerprint=fingerprint or f"f{batch_id}")
+    offer = BatchOffer(
+        query_id=query_id, batch_id=batch_id, fingerprint=fingerprint or f"f{batch_id}"
+    )
     return LedgerRow(offer=offer, run_id="r", rows=1, files=1)
 
 
 @pytest.mark.parametrize(
     ("batch_id", "published", "latest", "expected"),
     [
-        (0, None, None, Verdict.PUBLISH),
-        (5, None, 4, Verdict.PUBLISH),
-        (4, row(4), 4, Verdict.ALREADY_PUBLISHED),
-        (3, row(3), 4, Verdict.ALREADY_PUBLISHED),
+        (0, None, None, BatchDecision.PUBLISH),
+        (5, None, 4, BatchDecision.PUBLISH),
+        (4, row(4), 4, BatchDecision.ALREADY_PUBLISHED),
+        (3, row(3), 4, BatchDecision.ALREADY_PUBLISHED),
         (4, row(4, query_id="foreign"), 4, "batch 4 of another query"),
         (4, row(4, fingerprint="rolled back"), 4, "batch 4 of other source offsets"),
         (6, None, 4, "has batches up to 4, but the checkpoint offers batch 6"),
@@ -165,14 +167,14 @@ def row(batch_id: int, *, query_id: str = "q", fingerprint: str | None = None) -
     ],
 )
 def test_only_the_next_batch_or_the_same_again_is_taken(
-    batch_id: int, published: LedgerRow | None, latest: int | None, expected: Verdict | str
+    batch_id: int, published: LedgerRow | None, latest: int | None, expected: BatchDecision | str
 ) -> None:
-    offer = Offer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
-    if isinstance(expected, Verdict):
-        assert judge(offer, published=published, latest_batch_id=latest, table="t") is expected
+    offer = BatchOffer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
+    if isinstance(expected, BatchDecision):
+        assert decide(offer, published=published, latest_batch_id=latest, table="t") is expected
         return
     with pytest.raises(TableRefused, match=expected):
-        judge(offer, published=published, latest_batch_id=latest, table="t")
+        decide(offer, published=published, latest_batch_id=latest, table="t")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"tidelog_table": 2}', '{"tidelog_table": 1}'])

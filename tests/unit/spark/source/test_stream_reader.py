@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.errors import DataLost, OptionError
-from tidelog.spark.source.planning import Slice
+from tidelog.spark.source.slices import OffsetSlice
 from tidelog.spark.source.stream_reader import StreamReader
 
 A, B, C = (TopicPartition("orders", index) for index in range(3))
@@ -55,7 +55,7 @@ def through_json(offset: Any) -> Any:
     return json.loads(json.dumps(offset))
 
 
-def batch(stream: StreamReader, start: Any) -> tuple[Any, list[Slice]]:
+def batch(stream: StreamReader, start: Any) -> tuple[Any, list[OffsetSlice]]:
     """What Spark does for one batch: its end, and what the tasks read."""
     end = through_json(stream.latestOffset(start, stream.getDefaultReadLimit()))
     return end, [each.value for each in stream.partitions(start, end)]
@@ -72,11 +72,11 @@ def test_a_stream_goes_from_batch_to_batch() -> None:
 
     start = through_json(stream.initialOffset())
     first, read = batch(stream, start)
-    assert read == [Slice(A, 0, 10), Slice(B, 0, 4)]
+    assert read == [OffsetSlice(A, 0, 10), OffsetSlice(B, 0, 4)]
 
     view.logs[A] = (0, 12)
     second, read = batch(stream, first)
-    assert read == [Slice(A, 10, 12)]
+    assert read == [OffsetSlice(A, 10, 12)]
     assert second == {"orders": {"0": 12, "1": 4}}
     assert stream.reportLatestOffset() == second
 
@@ -99,7 +99,7 @@ def test_a_crash_in_the_first_batch_does_not_move_its_start() -> None:
     start = through_json(stream.initialOffset())
     view.logs[A] = (0, 15)
     end, read = batch(stream, start)
-    assert read == [Slice(A, 10, 15)]
+    assert read == [OffsetSlice(A, 10, 15)]
 
     view.logs[A] = (0, 40)
     again = reader(view)
@@ -108,7 +108,7 @@ def test_a_crash_in_the_first_batch_does_not_move_its_start() -> None:
     assert [each.value for each in again.partitions(anew, end)] == read
 
     after, read = batch(again, end)
-    assert (after, read) == ({"orders": {"0": 40}}, [Slice(A, 15, 40)])
+    assert (after, read) == ({"orders": {"0": 40}}, [OffsetSlice(A, 15, 40)])
 
 
 def test_the_end_of_a_first_batch_without_news_is_the_start_itself() -> None:
@@ -125,7 +125,7 @@ def test_new_partitions_begin_at_their_first_record() -> None:
     start = through_json(stream.initialOffset())
     view.logs[B] = (0, 3)
     _, read = batch(stream, start)
-    assert read == [Slice(B, 0, 3)]
+    assert read == [OffsetSlice(B, 0, 3)]
 
 
 def test_a_new_partition_that_has_lost_records_is_reported() -> None:
@@ -151,7 +151,7 @@ def test_partitions_that_are_gone_are_reported() -> None:
         else:
             with pytest.warns(UserWarning, match="Partitions are gone: orders-1"):
                 _, read = batch(stream, first)
-            assert read == [Slice(A, 10, 12)]
+            assert read == [OffsetSlice(A, 10, 12)]
 
 
 def test_a_log_that_was_cut_is_reported() -> None:
@@ -169,10 +169,10 @@ def test_max_offsets_per_trigger_limits_every_batch() -> None:
     assert stream.getDefaultReadLimit() == ReadMaxRows(40)
     start = through_json(stream.initialOffset())
     first, read = batch(stream, start)
-    assert read == [Slice(A, 0, 10), Slice(B, 0, 30)]
+    assert read == [OffsetSlice(A, 0, 10), OffsetSlice(B, 0, 30)]
     assert stream.reportLatestOffset() == {"orders": {"0": 100, "1": 300}}
     second, read = batch(stream, first)
-    assert read == [Slice(A, 10, 20), Slice(B, 30, 60)]
+    assert read == [OffsetSlice(A, 10, 20), OffsetSlice(B, 30, 60)]
     assert second == {"orders": {"0": 20, "1": 60}}
 
 
@@ -181,7 +181,7 @@ def test_everything_is_given_if_spark_asks_for_everything() -> None:
     stream = reader(FakeView(A=(0, 100)), startingOffsets="earliest", maxOffsetsPerTrigger="40")
     start = through_json(stream.initialOffset())
     end = stream.latestOffset(start, ReadAllAvailable())
-    assert [each.value for each in stream.partitions(start, end)] == [Slice(A, 0, 100)]
+    assert [each.value for each in stream.partitions(start, end)] == [OffsetSlice(A, 0, 100)]
 
 
 def test_available_now_ends_where_the_topic_ended_when_it_began() -> None:
@@ -190,11 +190,11 @@ def test_available_now_ends_where_the_topic_ended_when_it_began() -> None:
     stream.prepareForTriggerAvailableNow()
     offset = through_json(stream.initialOffset())
     offset, read = batch(stream, offset)
-    assert read == [Slice(A, 0, 60)]
+    assert read == [OffsetSlice(A, 0, 60)]
 
     view.logs[A], view.logs[B] = (0, 500), (0, 9)
     offset, read = batch(stream, offset)
-    assert read == [Slice(A, 60, 100)]
+    assert read == [OffsetSlice(A, 60, 100)]
     assert batch(stream, offset) == (offset, [])
 
 
@@ -204,12 +204,12 @@ def test_a_batch_waits_for_its_minimum() -> None:
     assert stream.getDefaultReadLimit() == ReadMinRows(10)
     start = through_json(stream.initialOffset())
     first, read = batch(stream, start)
-    assert read == [Slice(A, 0, 5)], "the first batch does not wait"
+    assert read == [OffsetSlice(A, 0, 5)], "the first batch does not wait"
 
     view.logs[A] = (0, 14)
     assert batch(stream, first) == (first, []), "nine are too few"
     view.logs[A] = (0, 15)
-    assert batch(stream, first)[1] == [Slice(A, 5, 15)]
+    assert batch(stream, first)[1] == [OffsetSlice(A, 5, 15)]
 
 
 def test_a_batch_does_not_wait_longer_than_it_may() -> None:
@@ -219,7 +219,7 @@ def test_a_batch_does_not_wait_longer_than_it_may() -> None:
     )
     first, _ = batch(stream, through_json(stream.initialOffset()))
     view.logs[A] = (0, 6)
-    assert batch(stream, first)[1] == [Slice(A, 5, 6)]
+    assert batch(stream, first)[1] == [OffsetSlice(A, 5, 6)]
 
 
 def test_available_now_does_not_wait_for_more() -> None:
@@ -232,13 +232,13 @@ def test_available_now_does_not_wait_for_more() -> None:
     )
     stream.prepareForTriggerAvailableNow()
     offset, _ = batch(stream, through_json(stream.initialOffset()))
-    assert batch(stream, offset)[1] == [Slice(A, 70, 100)]
+    assert batch(stream, offset)[1] == [OffsetSlice(A, 70, 100)]
 
 
 def test_min_partitions_cuts_batches() -> None:
     stream = reader(FakeView(A=(0, 10)), startingOffsets="earliest", minPartitions="2")
     _, read = batch(stream, through_json(stream.initialOffset()))
-    assert read == [Slice(A, 0, 5), Slice(A, 5, 10)]
+    assert read == [OffsetSlice(A, 0, 5), OffsetSlice(A, 5, 10)]
 
 
 def test_it_travels_to_tasks_without_its_connections() -> None:

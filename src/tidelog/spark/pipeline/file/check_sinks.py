@@ -8,24 +8,24 @@ from typing import Literal
 
 from tidelog.core.model.topic_name import refuse_topic_name
 from tidelog.spark.pipeline.file.check_sources import check_bootstrap
-from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
+from tidelog.spark.pipeline.file.diagnostics import did_you_mean, one_of
 from tidelog.spark.pipeline.file.keys import OPTIONS_OF_TOPIC
+from tidelog.spark.pipeline.file.name_rules import (
+    SINK,
+    SINK_ID,
+    WITHOUT_RENAME,
+    absolute_path,
+    overlap,
+)
 from tidelog.spark.pipeline.file.plan import (
     BATCH_COLUMN,
     DEAD_LETTERS,
-    Sink,
-    Source,
+    SinkSpec,
+    SourceSpec,
     TableTarget,
     TopicTarget,
 )
 from tidelog.spark.pipeline.file.sections import Section
-from tidelog.spark.pipeline.file.spelling import (
-    SINK,
-    SINK_ID,
-    WITHOUT_RENAME,
-    overlap,
-    whole_path,
-)
 from tidelog.spark.pipeline.file.views import View, Views
 
 _KAFKA = "kafka."
@@ -33,7 +33,7 @@ _ONLY_TABLE = ("partition_by",)
 _ONLY_TOPIC = ("id", "bootstrap", "key", "format")
 
 
-def check_sink(section: Section, views: Views, base: str) -> tuple[Sink | None, View | None]:
+def check_sink(section: Section, views: Views, base: str) -> tuple[SinkSpec | None, View | None]:
     """None for what is not right."""
     if SINK.fullmatch(section.name) is None or section.name == DEAD_LETTERS:
         section.complain("", f"{section.name!r} is no name of a sink; expected letters and digits")
@@ -44,7 +44,7 @@ def check_sink(section: Section, views: Views, base: str) -> tuple[Sink | None, 
     mode: Literal["append", "update"] = "append"
     if section.text("mode") == "update":
         mode = "update"
-    return Sink(name=section.name, view=view.name, target=target, mode=mode), view
+    return SinkSpec(name=section.name, view=view.name, target=target, mode=mode), view
 
 
 def check_target(section: Section, base: str) -> TableTarget | TopicTarget | None:
@@ -81,7 +81,7 @@ def _table(section: Section, base: str) -> TableTarget | None:
             " directory of this machine, or one like hdfs://...",
         )
     return TableTarget(
-        path=whole_path(path, base),
+        path=absolute_path(path, base),
         partition_by=partition_by,
         options=section.values.get("options", {}),
     )
@@ -156,9 +156,9 @@ def _any_of(views: Views) -> str:
     return one_of(views.names()) if views.names() else "a source or a step"
 
 
-def check_places(
+def check_targets(
     places: list[tuple[Section, TableTarget | TopicTarget]],
-    sources: Iterable[Source],
+    sources: Iterable[SourceSpec],
     *,
     checkpoint: str | None,
 ) -> None:
@@ -177,7 +177,7 @@ def check_places(
             _check_circle(section, target, sources)
 
 
-def _check_circle(section: Section, target: TopicTarget, sources: Iterable[Source]) -> None:
+def _check_circle(section: Section, target: TopicTarget, sources: Iterable[SourceSpec]) -> None:
     for source in sources:
         if target.topic in source.topics and target.bootstrap == source.bootstrap:
             section.complain(

@@ -6,17 +6,17 @@ import json
 import re
 
 from tidelog.core.model.topic_name import refuse_topic_name
-from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
-from tidelog.spark.pipeline.file.ddl import Column, read_ddl
+from tidelog.spark.pipeline.file.diagnostics import did_you_mean, one_of
 from tidelog.spark.pipeline.file.keys import OPTIONS_OF_SOURCE, OWN_OPTIONS, WATERMARK
-from tidelog.spark.pipeline.file.plan import METADATA_COLUMNS, RAW_COLUMNS, Source, Watermark
+from tidelog.spark.pipeline.file.name_rules import VIEW, bootstrap_error
+from tidelog.spark.pipeline.file.plan import METADATA_COLUMNS, RAW_COLUMNS, SourceSpec, Watermark
+from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn, read_ddl
 from tidelog.spark.pipeline.file.sections import Section, option, read_section
-from tidelog.spark.pipeline.file.spelling import VIEW, bootstrap_trouble
 
 _PLACES = ("earliest", "latest")
 
 
-def check_source(section: Section) -> tuple[Source, tuple[str, ...] | None]:
+def check_source(section: Section) -> tuple[SourceSpec, tuple[str, ...] | None]:
     """As much of it as is right, and its columns; what is not right has been complained of."""
     check_view_name(section)
     topics = _topics(section)
@@ -27,7 +27,7 @@ def check_source(section: Section) -> tuple[Source, tuple[str, ...] | None]:
     check_bootstrap(section)
     if columns is None and "bad_records" in section.given:
         section.complain("bad_records", "is for format json: raw records need not be parsed")
-    source = Source(
+    source = SourceSpec(
         name=section.name,
         topics=topics,
         pattern=_pattern(section),
@@ -53,7 +53,7 @@ def check_view_name(section: Section) -> None:
 def check_bootstrap(section: Section) -> None:
     """A source or a sink may be of another cluster than the rest."""
     given = section.text("bootstrap")
-    trouble = None if given is None else bootstrap_trouble(given)
+    trouble = None if given is None else bootstrap_error(given)
     if trouble is not None:
         section.complain("bootstrap", trouble)
 
@@ -115,7 +115,7 @@ def _pattern(section: Section) -> str | None:
     return pattern
 
 
-def _columns(section: Section) -> tuple[Column, ...] | None:
+def _columns(section: Section) -> tuple[SchemaColumn, ...] | None:
     schema = section.text("schema")
     kind = section.text("format")
     if kind == "raw" and "schema" in section.given:
@@ -142,7 +142,9 @@ def _columns(section: Section) -> tuple[Column, ...] | None:
     return tuple(columns)
 
 
-def _known_columns(section: Section, columns: tuple[Column, ...] | None) -> tuple[str, ...] | None:
+def _known_columns(
+    section: Section, columns: tuple[SchemaColumn, ...] | None
+) -> tuple[str, ...] | None:
     """None when a mistake in the schema leaves them open."""
     has_headers = bool(section.values.get("include_headers"))
     if columns is None:

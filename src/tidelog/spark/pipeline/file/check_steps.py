@@ -7,15 +7,15 @@ from tidelog.spark.pipeline.file.check_sources import (
     check_view_name,
     check_watermark,
 )
-from tidelog.spark.pipeline.file.complaints import did_you_mean, one_of
-from tidelog.spark.pipeline.file.plan import Step
+from tidelog.spark.pipeline.file.diagnostics import did_you_mean, one_of
+from tidelog.spark.pipeline.file.plan import StepSpec
 from tidelog.spark.pipeline.file.sections import Section
-from tidelog.spark.pipeline.file.sql_shape import Shape, shape_of
+from tidelog.spark.pipeline.file.sql_shape import QueryShape, query_shape
 from tidelog.spark.pipeline.file.sql_tokens import BadSql
 from tidelog.spark.pipeline.file.views import View, Views, wanted_names, way_back
 
 
-def check_step(section: Section) -> tuple[Step, Shape | None]:
+def check_step(section: Section) -> tuple[StepSpec, QueryShape | None]:
     """The step alone, without what it reads."""
     check_view_name(section)
     shape = None
@@ -26,10 +26,10 @@ def check_step(section: Section) -> tuple[Step, Shape | None]:
     sql = section.text("sql")
     if sql is not None:
         try:
-            shape = shape_of(sql)
+            shape = query_shape(sql)
         except BadSql as bad:
             section.complain("sql", str(bad), line=section.line_in_text("sql", bad.line))
-    step = Step(
+    step = StepSpec(
         name=section.name,
         sql=sql,
         function=section.values.get("function"),
@@ -39,7 +39,7 @@ def check_step(section: Section) -> tuple[Step, Shape | None]:
     return step, shape
 
 
-def connect(views: Views) -> None:
+def connect_views(views: Views) -> None:
     """Find what each step reads; complain of names that are not there, not yet, or in a circle."""
     for view in views:
         if "function" in view.section.given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.spark.pipeline.file.sql_shape import Called
+from tidelog.spark.pipeline.file.sql_shape import FunctionCall
 
 _CHANCE = """
     rand randn random uuid randstr uniform shuffle monotonically_increasing_id spark_partition_id
@@ -34,7 +34,7 @@ _WHY = {
 }
 
 
-def doubt_of(call: Called) -> str | None:
+def doubt_of(call: FunctionCall) -> str | None:
     """A sentence to warn with; None if it is sure."""
     if call.name in _WITHOUT_ARGUMENTS and call.has_arguments:
         return None

@@ -8,7 +8,7 @@ from enum import Enum
 from tidelog.spark.pipeline.file.durations import EXPECTED
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What a value must be, and how that is said to people."""
 
     TEXT = "a text in quotes"
@@ -26,50 +26,50 @@ class Kind(Enum):
 class Key:
     """One key: what it must be; of which words, if it has only a few."""
 
-    kind: Kind
+    kind: ValueKind
     words: tuple[str, ...] = ()
 
 
 Keys = dict[str, Key]
 
-_TEXT, _TEXTS, _FLAG = Key(Kind.TEXT), Key(Kind.TEXTS), Key(Kind.FLAG)
-_OPTIONS, _TABLE, _INTEGER = Key(Kind.OPTIONS), Key(Kind.TABLE), Key(Kind.INTEGER)
+_TEXT, _TEXTS, _FLAG = Key(ValueKind.TEXT), Key(ValueKind.TEXTS), Key(ValueKind.FLAG)
+_OPTIONS, _TABLE, _INTEGER = Key(ValueKind.OPTIONS), Key(ValueKind.TABLE), Key(ValueKind.INTEGER)
 
 TOP: Keys = {
     "name": _TEXT,
     "bootstrap": _TEXT,
     "master": _TEXT,
     "checkpoint": _TEXT,
-    "trigger": Key(Kind.TRIGGER),
+    "trigger": Key(ValueKind.TRIGGER),
     "spark": _OPTIONS,
     "sources": _TABLE,
     "steps": _TABLE,
     "sinks": _TABLE,
     "dead_letters": _TABLE,
 }
-WATERMARK: Keys = {"column": _TEXT, "delay": Key(Kind.DURATION)}
+WATERMARK: Keys = {"column": _TEXT, "delay": Key(ValueKind.DURATION)}
 SOURCE: Keys = {
     "topic": _TEXT,
     "topics": _TEXTS,
     "pattern": _TEXT,
     "bootstrap": _TEXT,
-    "connector": Key(Kind.TEXT, ("tidelog", "kafka")),
-    "format": Key(Kind.TEXT, ("json", "raw")),
+    "connector": Key(ValueKind.TEXT, ("tidelog", "kafka")),
+    "format": Key(ValueKind.TEXT, ("json", "raw")),
     "schema": _TEXT,
-    "bad_records": Key(Kind.TEXT, ("dead_letters", "fail")),
+    "bad_records": Key(ValueKind.TEXT, ("dead_letters", "fail")),
     "starting_offsets": _TEXT,
     "max_offsets_per_trigger": _INTEGER,
     "min_partitions": _INTEGER,
     "fail_on_data_loss": _FLAG,
     "include_headers": _FLAG,
-    "isolation_level": Key(Kind.TEXT, ("read_committed", "read_uncommitted")),
+    "isolation_level": Key(ValueKind.TEXT, ("read_committed", "read_uncommitted")),
     "options": _OPTIONS,
     "watermark": _TABLE,
     "deduplicate": _TEXTS,
 }
 STEP: Keys = {
     "sql": _TEXT,
-    "function": Key(Kind.FUNCTION),
+    "function": Key(ValueKind.FUNCTION),
     "watermark": _TABLE,
     "deduplicate": _TEXTS,
 }
@@ -83,9 +83,9 @@ TARGET: Keys = {
 SINK: Keys = {
     "from": _TEXT,
     **TARGET,
-    "mode": Key(Kind.TEXT, ("append", "update")),
+    "mode": Key(ValueKind.TEXT, ("append", "update")),
     "partition_by": _TEXTS,
-    "format": Key(Kind.TEXT, ("json", "raw")),
+    "format": Key(ValueKind.TEXT, ("json", "raw")),
     "key": _TEXT,
 }
 DEAD: Keys = dict(TARGET)

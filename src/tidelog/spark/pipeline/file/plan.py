@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tidelog.spark.pipeline.file.ddl import Column
+from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn
 
 METADATA_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
 """What a JSON source adds to its own columns: where each record came from."""
@@ -42,7 +42,7 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceSpec:
     """A topic, or several, as a view."""
 
     name: str
@@ -50,7 +50,7 @@ class Source:
     pattern: str | None = None
     bootstrap: str | None = None
     connector: Literal["tidelog", "kafka"] = "tidelog"
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[SchemaColumn, ...] | None = None
     """Of a JSON source; None: the raw records."""
     fails_on_bad_records: bool = False
     watermark: Watermark | None = None
@@ -60,7 +60,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StepSpec:
     """One query over the views before it; its result is a view, too."""
 
     name: str
@@ -92,7 +92,7 @@ class TopicTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
+class SinkSpec:
     """Where a view goes. Each sink is a Spark query with a checkpoint of its own."""
 
     name: str
@@ -102,7 +102,7 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PipelinePlan:
     """All of it. Paths are absolute, or name their file system (`hdfs://...`)."""
 
     name: str
@@ -111,9 +111,9 @@ class Plan:
     master: str | None
     trigger_ms: int | None
     """None: everything that is there now, and then the end. 0: batch after batch."""
-    sources: tuple[Source, ...]
-    steps: tuple[Step, ...]
-    sinks: tuple[Sink, ...]
+    sources: tuple[SourceSpec, ...]
+    steps: tuple[StepSpec, ...]
+    sinks: tuple[SinkSpec, ...]
     dead_letters: TableTarget | TopicTarget | None
     spark: Mapping[str, str] = field(default_factory=dict)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.spark.pipeline.file.complaints import Complaint, did_you_mean, one_of
+from tidelog.spark.pipeline.file.diagnostics import Diagnostic, did_you_mean, one_of
 from tidelog.spark.pipeline.file.durations import BadDuration, duration_ms
-from tidelog.spark.pipeline.file.keys import Key, Keys, Kind
-from tidelog.spark.pipeline.file.statements import Document, KeyPath, Said, dotted
+from tidelog.spark.pipeline.file.keys import Key, Keys, ValueKind
+from tidelog.spark.pipeline.file.toml_document import Document, KeyPath, TomlValue, dotted
 
 AVAILABLE_NOW = "available-now"
 CONTINUOUS = "continuous"
@@ -25,7 +25,7 @@ class Section:
 
     document: Document
     path: KeyPath
-    complaints: list[Complaint]
+    complaints: list[Diagnostic]
     values: dict[str, Any] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     """The keys that stand there, right or wrong."""
@@ -57,7 +57,7 @@ class Section:
     def _tell(self, key: str, text: str, line: int | None, *, is_warning: bool) -> None:
         path = (*self.path, *key.split(".")) if key else self.path
         self.complaints.append(
-            Complaint(
+            Diagnostic(
                 line=self.document.line_of(path) if line is None else line,
                 key=dotted(path),
                 text=text,
@@ -67,7 +67,7 @@ class Section:
 
 
 def read_section(
-    document: Document, path: KeyPath, keys: Keys, complaints: list[Complaint]
+    document: Document, path: KeyPath, keys: Keys, complaints: list[Diagnostic]
 ) -> Section:
     """Unknown keys and wrong types become complaints; the rest is in the section's values."""
     section = Section(document, path, complaints)
@@ -102,13 +102,13 @@ def read_section(
     return section
 
 
-def _take(section: Section, key: str, known: Key, rest: KeyPath, said: Said) -> None:
+def _take(section: Section, key: str, known: Key, rest: KeyPath, said: TomlValue) -> None:
     try:
-        if known.kind is Kind.OPTIONS:
+        if known.kind is ValueKind.OPTIONS:
             if not rest:
                 raise _Wrong(f"expected {known.kind.value}, not {_told(said.value)}")
             section.values.setdefault(key, {})[".".join(rest)] = option(said.value)
-        elif known.kind is Kind.TABLE:
+        elif known.kind is ValueKind.TABLE:
             if not rest:
                 raise _Wrong(f"expected {known.kind.value}, not {_told(said.value)}")
         elif rest:
@@ -120,7 +120,7 @@ def _take(section: Section, key: str, known: Key, rest: KeyPath, said: Said) -> 
 
 
 def _check_table(section: Section, key: str, known: Key) -> None:
-    if known.kind not in (Kind.TABLE, Kind.OPTIONS):
+    if known.kind not in (ValueKind.TABLE, ValueKind.OPTIONS):
         section.complain(key, f"expected {known.kind.value}, not a table")
 
 
@@ -135,7 +135,7 @@ def option(value: object) -> str:
 
 def _text(value: object, key: Key) -> str:
     if not isinstance(value, str):
-        raise _Wrong(f"expected {Kind.TEXT.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.TEXT.value}, not {_told(value)}")
     if not value.strip():
         raise _Wrong(f"is empty; expected {one_of(key.words) if key.words else 'a text'}")
     if key.words and value not in key.words:
@@ -146,11 +146,11 @@ def _text(value: object, key: Key) -> str:
 
 def _texts(value: object, key: Key) -> tuple[str, ...]:
     if isinstance(value, str):
-        raise _Wrong(f'expected {Kind.TEXTS.value}; write ["{value}"]')
+        raise _Wrong(f'expected {ValueKind.TEXTS.value}; write ["{value}"]')
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise _Wrong(f"expected {Kind.TEXTS.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.TEXTS.value}, not {_told(value)}")
     if not value or not all(each.strip() for each in value):
-        raise _Wrong(f"is empty; expected {Kind.TEXTS.value}")
+        raise _Wrong(f"is empty; expected {ValueKind.TEXTS.value}")
     twice = sorted({each for each in value if list(value).count(each) > 1})
     if twice:
         raise _Wrong(f"names {twice[0]!r} twice")
@@ -159,13 +159,13 @@ def _texts(value: object, key: Key) -> tuple[str, ...]:
 
 def _integer(value: object, key: Key) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise _Wrong(f"expected {Kind.INTEGER.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.INTEGER.value}, not {_told(value)}")
     return value
 
 
 def _flag(value: object, key: Key) -> bool:
     if not isinstance(value, bool):
-        raise _Wrong(f"expected {Kind.FLAG.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.FLAG.value}, not {_told(value)}")
     return value
 
 
@@ -190,7 +190,7 @@ def _trigger(value: object, key: Key) -> int | None:
 
 def _function(value: object, key: Key) -> Callable[..., Any]:
     if not callable(value):
-        raise _Wrong(f"expected {Kind.FUNCTION.value}, which only a plan in Python can have")
+        raise _Wrong(f"expected {ValueKind.FUNCTION.value}, which only a plan in Python can have")
     return value
 
 
@@ -202,26 +202,26 @@ def _told(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-_CHECKS: dict[Kind, Callable[[object, Key], object]] = {
-    Kind.TEXT: _text,
-    Kind.TEXTS: _texts,
-    Kind.INTEGER: _integer,
-    Kind.FLAG: _flag,
-    Kind.DURATION: _duration,
-    Kind.TRIGGER: _trigger,
-    Kind.FUNCTION: _function,
+_CHECKS: dict[ValueKind, Callable[[object, Key], object]] = {
+    ValueKind.TEXT: _text,
+    ValueKind.TEXTS: _texts,
+    ValueKind.INTEGER: _integer,
+    ValueKind.FLAG: _flag,
+    ValueKind.DURATION: _duration,
+    ValueKind.TRIGGER: _trigger,
+    ValueKind.FUNCTION: _function,
 }
-assert set(_CHECKS) == set(Kind) - {Kind.TABLE, Kind.OPTIONS}
+assert set(_CHECKS) == set(ValueKind) - {ValueKind.TABLE, ValueKind.OPTIONS}
 
 
 def read_named(
-    document: Document, top: str, keys: Keys, complaints: list[Complaint]
+    document: Document, top: str, keys: Keys, complaints: list[Diagnostic]
 ) -> Iterable[Section]:
     """`[sources.orders]`, `[sources.clicks]`: a section for each, in the order of the file."""
     for (first, *rest), said in document.values.items():
         if first == top and len(rest) == 1:
             complaints.append(
-                Complaint(
+                Diagnostic(
                     line=said.line,
                     key=f"{top}.{rest[0]}",
                     text=f"stands alone; expected it in a table with a name: [{top}.NAME]",

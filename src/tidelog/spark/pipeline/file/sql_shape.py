@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tidelog.spark.pipeline.file.complaints import did_you_mean
+from tidelog.spark.pipeline.file.diagnostics import did_you_mean
 from tidelog.spark.pipeline.file.sql_tokens import BadSql, Token, tokens_of
 
 _BEGINNINGS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
@@ -28,14 +28,14 @@ _CALLED_WITHOUT_BRACKETS = (
 )
 
 
-class Read(NamedTuple):
+class Relation(NamedTuple):
     """A relation by its name, in parts: `orders`, or parquet.`/some/path`."""
 
     parts: tuple[str, ...]
     line: int
 
 
-class Called(NamedTuple):
+class FunctionCall(NamedTuple):
     """A function by its name in small letters, and whether anything stands in its brackets."""
 
     name: str
@@ -44,14 +44,14 @@ class Called(NamedTuple):
 
 
 @dataclass(eq=False)
-class Frame:
+class QueryBlock:
     """What stands between two brackets, or the whole: a query, or anything else."""
 
     kind: Literal["query", "relation", "expression"]
     opened: Token | None = None
-    reads: list[Read] = field(default_factory=list)
-    inner: list[Frame] = field(default_factory=list)
-    named: dict[str, Frame | None] = field(default_factory=dict)
+    reads: list[Relation] = field(default_factory=list)
+    inner: list[QueryBlock] = field(default_factory=list)
+    named: dict[str, QueryBlock | None] = field(default_factory=dict)
     """The queries of its WITH by name."""
     grouped_at: int | None = None
     """GROUP BY, or SELECT DISTINCT, which is the same to Spark."""
@@ -69,22 +69,22 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class QueryShape:
     """Of one query."""
 
-    root: Frame
-    reads: tuple[Read, ...]
+    root: QueryBlock
+    reads: tuple[Relation, ...]
     """Without the names that its own WITH explains."""
-    calls: tuple[Called, ...]
+    calls: tuple[FunctionCall, ...]
 
-    def streams(self, is_stream: Callable[[str], bool]) -> list[Frame]:
+    def streams(self, is_stream: Callable[[str], bool]) -> list[QueryBlock]:
         """Its queries that read a stream, directly or from within."""
-        found: list[Frame] = []
+        found: list[QueryBlock] = []
         _collect_streams(self.root, is_stream, {}, found)
         return found
 
 
-def shape_of(sql: str) -> Shape:
+def query_shape(sql: str) -> QueryShape:
     """BadSql if it cannot be a query."""
     tokens = tokens_of(sql)
     while tokens and tokens[-1].is_symbol(";"):
@@ -92,7 +92,7 @@ def shape_of(sql: str) -> Shape:
     _check_beginning(tokens)
     walk = _Walk(tokens)
     walk.walk()
-    return Shape(root=walk.root, reads=tuple(walk.free_reads), calls=tuple(walk.calls))
+    return QueryShape(root=walk.root, reads=tuple(walk.free_reads), calls=tuple(walk.calls))
 
 
 def _check_beginning(tokens: list[Token]) -> None:
@@ -112,10 +112,10 @@ class _Walk:
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
-        self.root = Frame("query")
+        self.root = QueryBlock("query")
         self.stack = [self.root]
-        self.calls: list[Called] = []
-        self.free_reads: list[Read] = []
+        self.calls: list[FunctionCall] = []
+        self.free_reads: list[Relation] = []
         self._at = 0
 
     def walk(self) -> None:
@@ -151,7 +151,7 @@ class _Walk:
 
     def _open(self, token: Token) -> None:
         frame, following = self.stack[-1], self._token(1)
-        inner = Frame("expression", opened=token)
+        inner = QueryBlock("expression", opened=token)
         if following is not None and following.is_word(*_BEGINNINGS):
             inner.kind = "query"
             inner.expects_relation = following.is_word("TABLE")
@@ -193,7 +193,7 @@ class _Walk:
             self._on_keyword(frame, token)
         self._note_call(token)
 
-    def _on_relation(self, frame: Frame, token: Token) -> bool:
+    def _on_relation(self, frame: QueryBlock, token: Token) -> bool:
         """Whether the word was the name of a relation, or stands before one."""
         following = self._token(1)
         is_name_next = following is not None and following.kind in ("word", "name")
@@ -207,15 +207,15 @@ class _Walk:
             parts.append(name.text)
             self._at += 2
         if self._is_symbol(1, "("):  # a function that gives a table
-            self.calls.append(Called(parts[-1].lower(), token.line, self._has_arguments()))
+            self.calls.append(FunctionCall(parts[-1].lower(), token.line, self._has_arguments()))
             return True
-        read = Read(tuple(parts), token.line)
+        read = Relation(tuple(parts), token.line)
         frame.reads.append(read)
         if len(parts) > 1 or not any(token.text.lower() in each.named for each in self.stack):
             self.free_reads.append(read)
         return True
 
-    def _on_keyword(self, frame: Frame, token: Token) -> None:
+    def _on_keyword(self, frame: QueryBlock, token: Token) -> None:
         word = token.text.upper()
         if word == "WITH" and not frame.named and self._begins(frame):
             frame.is_in_with = frame.expects_name = True
@@ -246,9 +246,9 @@ class _Walk:
             return
         name = token.text.lower()
         if self._is_symbol(1, "("):
-            self.calls.append(Called(name, token.line, self._has_arguments()))
+            self.calls.append(FunctionCall(name, token.line, self._has_arguments()))
         elif token.is_word(*_CALLED_WITHOUT_BRACKETS):
-            self.calls.append(Called(name, token.line, False))
+            self.calls.append(FunctionCall(name, token.line, False))
 
     def _is_distinct_from(self) -> bool:
         """`a IS [NOT] DISTINCT FROM b` names no relation."""
@@ -256,7 +256,7 @@ class _Walk:
             self._is_word(-2, "IS") or (self._is_word(-2, "NOT") and self._is_word(-3, "IS"))
         )
 
-    def _begins(self, frame: Frame) -> bool:
+    def _begins(self, frame: QueryBlock) -> bool:
         before = self._token(-1)
         return before is None or before is frame.opened
 
@@ -286,10 +286,10 @@ class _Walk:
 
 
 def _collect_streams(
-    frame: Frame,
+    frame: QueryBlock,
     is_stream: Callable[[str], bool],
     named: dict[str, bool],
-    found: list[Frame],
+    found: list[QueryBlock],
 ) -> bool:
     """Does it read a stream? Names explained by a WITH are known to the frames inside."""
     known = dict(named)

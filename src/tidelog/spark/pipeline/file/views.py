@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tidelog.spark.pipeline.file.sections import Section
-from tidelog.spark.pipeline.file.sql_shape import Shape
+from tidelog.spark.pipeline.file.sql_shape import QueryShape
 
 
 @dataclass(eq=False)
@@ -17,7 +17,7 @@ class View:
     number: int
     """Its place among all views; a step reads only views before it."""
     reads: list[View] = field(default_factory=list)
-    shape: Shape | None = None
+    shape: QueryShape | None = None
     columns: tuple[str, ...] | None = None
     """None: only Spark knows them."""
 
@@ -63,7 +63,7 @@ class Views:
         self,
         section: Section,
         *,
-        shape: Shape | None = None,
+        shape: QueryShape | None = None,
         columns: tuple[str, ...] | None = None,
     ) -> View | None:
         """None if there is already one of this name."""

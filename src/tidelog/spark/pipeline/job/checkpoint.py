@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from tidelog.spark.pipeline.file.plan import Plan
-from tidelog.spark.pipeline.table.ledger import Offer
+from tidelog.spark.pipeline.file.plan import PipelinePlan
+from tidelog.spark.pipeline.table.ledger import BatchOffer
 from tidelog.spark.pipeline.table.stores import Store
 
 PLAN_FILE = "plan.json"
@@ -20,7 +20,7 @@ _OFFSETS_METADATA_LINE = 1
 """Of an offsets file: the time of the batch and settings, which are not what was read."""
 
 
-class CheckpointRefused(Exception):
+class CheckpointUnusable(Exception):
     """One line."""
 
 
@@ -29,17 +29,17 @@ def query_checkpoint(checkpoint: str, sink: str) -> str:
     return f"{checkpoint}/sinks/{sink}"
 
 
-def offer_of(store: Store, checkpoint: str, batch_id: int) -> Offer:
+def offer_of(store: Store, checkpoint: str, batch_id: int) -> BatchOffer:
     """What Spark wrote down of a batch before it began: it is the same when it comes again."""
     metadata = store.read(f"{checkpoint}/metadata")
     offsets = store.read(offsets_path(checkpoint, batch_id))
     if metadata is None or offsets is None:
-        raise CheckpointRefused(
+        raise CheckpointUnusable(
             f"{checkpoint} does not tell of batch {batch_id}: it was removed while it was used"
         )
     lines = offsets.splitlines()
     told = "\n".join(lines[:_OFFSETS_METADATA_LINE] + lines[_OFFSETS_METADATA_LINE + 1 :])
-    return Offer(
+    return BatchOffer(
         query_id=json.loads(metadata)["id"],
         batch_id=batch_id,
         fingerprint=hashlib.sha256(told.encode()).hexdigest(),
@@ -51,7 +51,7 @@ def offsets_path(checkpoint: str, batch_id: int) -> str:
 
 
 @contextmanager
-def held(checkpoint: str) -> Iterator[None]:
+def lock_checkpoint(checkpoint: str) -> Iterator[None]:
     """No second run at the same time; only a local directory can be locked.
 
     The lock goes with the process, however it ends.
@@ -66,7 +66,7 @@ def held(checkpoint: str) -> Iterator[None]:
         except OSError:
             file.seek(0)
             holder = file.read().strip() or "unknown"
-            raise CheckpointRefused(
+            raise CheckpointUnusable(
                 f"{checkpoint} is in use by another run of this pipeline (process {holder})"
             ) from None
         file.truncate(0)
@@ -75,21 +75,21 @@ def held(checkpoint: str) -> Iterator[None]:
         yield
 
 
-def changes_since(store: Store, checkpoint: str, plan: Plan) -> list[str]:
+def changes_since(store: Store, checkpoint: str, plan: PipelinePlan) -> list[str]:
     """The keys that say something else than when the checkpoint was last used."""
-    now = described(plan)
+    now = plan_values(plan)
     told = store.read(f"{checkpoint}/{PLAN_FILE}")
     before = now if told is None else json.loads(told)
     return sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
 
 
-def note_plan(store: Store, checkpoint: str, plan: Plan) -> None:
+def save_plan(store: Store, checkpoint: str, plan: PipelinePlan) -> None:
     """For the next run to compare with."""
     store.make(checkpoint)
-    store.write(f"{checkpoint}/{PLAN_FILE}", json.dumps(described(plan), indent=1) + "\n")
+    store.write(f"{checkpoint}/{PLAN_FILE}", json.dumps(plan_values(plan), indent=1) + "\n")
 
 
-def described(plan: Plan) -> dict[str, str]:
+def plan_values(plan: PipelinePlan) -> dict[str, str]:
     """What decides about rows, by key; not where it runs."""
     parts: dict[str, object] = {
         **{f"sources.{each.name}": asdict(each) for each in plan.sources},

@@ -9,7 +9,7 @@ from enum import Enum
 from tidelog.spark.pipeline.job.accounts import BatchReport, SinkAccount
 
 
-class Ending(Enum):
+class RunEnding(Enum):
     """How a run ended."""
 
     FINISHED = "finished"
@@ -22,14 +22,14 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warned:
+class PipelineWarning:
     """Something to know, that stops nothing."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class PipelineStarted:
     """All queries run."""
 
     name: str
@@ -38,7 +38,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDone:
+class BatchCompleted:
     """A sink has another batch."""
 
     sink: str
@@ -46,7 +46,7 @@ class BatchDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SinkNow:
+class SinkStatus:
     """A sink at this moment."""
 
     name: str
@@ -59,23 +59,23 @@ class SinkNow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked:
+class PipelineStatus:
     """Every moment, for a picture that changes."""
 
-    sinks: tuple[SinkNow, ...]
+    sinks: tuple[SinkStatus, ...]
     is_stopping: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """The end, and the account of it."""
 
-    ending: Ending
+    ending: RunEnding
     accounts: Mapping[str, SinkAccount]
     reason: str | None = None
     """Of a failure, in one line."""
     log: str | None = None
 
 
-Event = Warned | Started | BatchDone | Ticked
-Tell = Callable[[Event], None]
+PipelineEvent = PipelineWarning | PipelineStarted | BatchCompleted | PipelineStatus
+EventListener = Callable[[PipelineEvent], None]

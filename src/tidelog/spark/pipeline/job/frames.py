@@ -24,25 +24,25 @@ from pyspark.sql.functions import (
 from tidelog.client.sink.errors import SinkRefused
 from tidelog.spark.pipeline.file.plan import (
     METADATA_COLUMNS,
-    Plan,
-    Sink,
-    Source,
-    Step,
+    PipelinePlan,
+    SinkSpec,
+    SourceSpec,
+    StepSpec,
     TableTarget,
     TopicTarget,
     Watermark,
 )
-from tidelog.spark.pipeline.job.letters import (
+from tidelog.spark.pipeline.job.dead_letters import (
     PARSED,
     REASON,
     column_expressions,
     parsed_expression,
     reason_expression,
 )
-from tidelog.spark.pipeline.job.told import first_sentence
+from tidelog.spark.pipeline.job.error_summary import first_sentence
 from tidelog.spark.sink.shape import shape_of
 
-Reader = Callable[[Source], DataFrame]
+Reader = Callable[[SourceSpec], DataFrame]
 """A source's records, with the columns of Spark's Kafka source."""
 
 _RECORD = ("topic", "partition", "offset", "timestamp", "key", "value")
@@ -61,7 +61,7 @@ class FrameRefused(Exception):
 def topic_reader(spark: SparkSession, *, bootstrap: str) -> Reader:
     """Streams from topics."""
 
-    def read(source: Source) -> DataFrame:
+    def read(source: SourceSpec) -> DataFrame:
         stream = spark.readStream.format(source.connector)
         stream = stream.option("kafka.bootstrap.servers", source.bootstrap or bootstrap)
         if source.pattern is not None:
@@ -76,7 +76,7 @@ def topic_reader(spark: SparkSession, *, bootstrap: str) -> Reader:
 class Frames:
     """Every view of a plan in one session, and the dead letters of its sources."""
 
-    def __init__(self, spark: SparkSession, plan: Plan, read: Reader) -> None:
+    def __init__(self, spark: SparkSession, plan: PipelinePlan, read: Reader) -> None:
         self._spark = spark
         self._plan = plan
         self._read = read
@@ -105,12 +105,12 @@ class Frames:
         frame.createOrReplaceTempView(name)
         self.views[name] = frame
 
-    def _of_source(self, source: Source) -> DataFrame:
+    def _of_source(self, source: SourceSpec) -> DataFrame:
         key = f"sources.{source.name}"
         frame = _guarded(key, lambda: self._parsed(source))
         return _finished(key, source.name, frame, source.watermark, source.deduplicate)
 
-    def _of_step(self, step: Step) -> DataFrame:
+    def _of_step(self, step: StepSpec) -> DataFrame:
         key = f"steps.{step.name}"
         function, sql = step.function, step.sql
         if function is not None:
@@ -120,7 +120,7 @@ class Frames:
             frame = _guarded(f"{key}.sql", lambda: self._spark.sql(sql))
         return _finished(key, step.name, frame, step.watermark, step.deduplicate)
 
-    def _parsed(self, source: Source) -> DataFrame:
+    def _parsed(self, source: SourceSpec) -> DataFrame:
         if source.columns is None:
             return self._read(source).observe(f"source:{source.name}", _counted("read"))
         judged = self._judged(source)
@@ -131,7 +131,7 @@ class Frames:
         columns = [expr(each) for each in column_expressions(source.columns)]
         return judged.filter(sound).select(*columns, *metadata)
 
-    def _judged(self, source: Source) -> DataFrame:
+    def _judged(self, source: SourceSpec) -> DataFrame:
         """Every record, parsed, with the reason if it is dead; counted."""
         assert source.columns is not None
         judged = (
@@ -191,7 +191,7 @@ def into_sink(frame: DataFrame) -> DataFrame:
     return frame.observe("sink", _counted("rows"))
 
 
-def sink_rows(frame: DataFrame, sink: Sink) -> DataFrame:
+def sink_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
     """As the sink takes them; FrameRefused names the key that the columns do not fit."""
     key, target = f"sinks.{sink.name}", sink.target
     if isinstance(target, TableTarget):

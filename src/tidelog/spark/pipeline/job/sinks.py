@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.spark.pipeline.file.plan import BATCH_COLUMN, TableTarget, TopicTarget
 from tidelog.spark.pipeline.job.checkpoint import offer_of, offsets_path
-from tidelog.spark.pipeline.table.publishing import Table
 from tidelog.spark.pipeline.table.stores import LocalStore, Store, store_for
+from tidelog.spark.pipeline.table.table import Table
 from tidelog.spark.sink.exactly_once import ExactlyOnce, exactly_once
 
 BatchFunction = Callable[[DataFrame, int], None]
 
 
-class StopAsked(Exception):
+class StopRequested(Exception):
     """A batch was not begun, since the pipeline stops; the next run begins with it."""
 
 
@@ -51,7 +51,7 @@ class TableSink:
         )
         if not published.is_new:
             # The rows are there already. But Spark's state of this batch may not be.
-            run_through(frame)
+            compute_without_output(frame)
 
     def _write(self, frame: DataFrame, path: str) -> None:
         writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -72,7 +72,7 @@ def topic_sink(target: TopicTarget, *, bootstrap: str) -> ExactlyOnce:
     return exactly_once(servers, target.sink_id, topic=target.topic, **target.options)
 
 
-class WatchedSink:
+class MonitoredSink:
     """A sink's function with a clock, an ear for the wish to stop, and a memory for its error."""
 
     def __init__(self, function: BatchFunction, stopping: threading.Event) -> None:
@@ -98,7 +98,7 @@ class WatchedSink:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         if self._stopping.is_set():
-            self.error = StopAsked(f"batch {batch_id} was not begun")
+            self.error = StopRequested(f"batch {batch_id} was not begun")
             raise self.error
         self.began_s = time.monotonic()
         try:
@@ -110,7 +110,7 @@ class WatchedSink:
             self.began_s = None
 
 
-def run_through(frame: DataFrame) -> None:
+def compute_without_output(frame: DataFrame) -> None:
     """Compute everything and keep nothing."""
     frame.write.format("noop").mode("overwrite").save()
 

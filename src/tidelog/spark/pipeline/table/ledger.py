@@ -20,7 +20,7 @@ LEDGER_FILE = "_tidelog.json"
 _DIRECTORY = re.compile(r"batch_id=(\d+)")
 
 
-class Verdict(Enum):
+class BatchDecision(Enum):
     """What to do with a batch that Spark offers."""
 
     PUBLISH = "publish"
@@ -32,7 +32,7 @@ class TableRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class BatchOffer:
     """A batch as Spark offers it: its query, its number, and a hash of what it is read from."""
 
     query_id: str
@@ -44,7 +44,7 @@ class Offer:
 class LedgerRow:
     """What was published."""
 
-    offer: Offer
+    offer: BatchOffer
     run_id: str
     rows: int
     files: int
@@ -70,7 +70,7 @@ def row_of(text: str, where: str) -> LedgerRow:
         version = told["tidelog_table"]
         if version != FORMAT_VERSION:
             raise TableRefused(f"{where} has format {version}; this Tidelog knows {FORMAT_VERSION}")
-        offer = Offer(
+        offer = BatchOffer(
             query_id=told["query_id"],
             batch_id=told["batch_id"],
             fingerprint=told["source_offsets_sha256"],
@@ -91,9 +91,9 @@ def batch_of(directory: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def judge(
-    offer: Offer, *, published: LedgerRow | None, latest_batch_id: int | None, table: str
-) -> Verdict:
+def decide(
+    offer: BatchOffer, *, published: LedgerRow | None, latest_batch_id: int | None, table: str
+) -> BatchDecision:
     """`published` is the table's row for the same number, if there is one.
 
     A deleted or a foreign checkpoint begins again at batch 0, one that was rolled back offers old
@@ -101,7 +101,7 @@ def judge(
     """
     if published is not None:
         if published.offer == offer:
-            return Verdict.ALREADY_PUBLISHED
+            return BatchDecision.ALREADY_PUBLISHED
         theirs, ours = published.offer, offer
         what = "another query" if theirs.query_id != ours.query_id else "other source offsets"
         raise TableRefused(
@@ -115,4 +115,4 @@ def judge(
             f"{table} has {has}, but the checkpoint offers batch {offer.batch_id}: rows would be"
             " missing or doubled; restore what was removed, or remove both and begin anew"
         )
-    return Verdict.PUBLISH
+    return BatchDecision.PUBLISH

@@ -8,7 +8,7 @@ import time
 _SLICE_S = 0.05
 
 
-class Stopping:
+class StopSignal:
     """The first wish lets batches finish, the second does not.
 
     Plain flags: a signal's handler may run while its own thread holds the lock of an Event.

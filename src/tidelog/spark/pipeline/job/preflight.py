@@ -8,30 +8,30 @@ from tidelog.client.shells.connectivity import unreachable
 from tidelog.client.shells.sink_fitness import ANSWER_TIMEOUT_S, unfit
 from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
-from tidelog.spark.pipeline.file.plan import Plan, Source, TopicTarget
+from tidelog.spark.pipeline.file.plan import PipelinePlan, SourceSpec, TopicTarget
 
 Wanted = dict[str, list[str]]
 """Keys of the plan, by the brokers that they need."""
 
 
-class Unreachable(Exception):
+class PreflightFailed(Exception):
     """A cluster is not there, or lacks what is asked of it; one line, with the keys that ask."""
 
 
-def reach(plan: Plan, servers: str) -> None:
+def check_clusters(plan: PipelinePlan, servers: str) -> None:
     """`servers` are those of whatever names none of its own."""
     written = written_clusters(plan, servers)
     for each, keys in wanted_clusters(plan, servers).items():
         settings = {"bootstrap.servers": each}
         if trouble := unreachable(settings):
-            raise Unreachable(f"{', '.join(keys)}: {trouble}")
+            raise PreflightFailed(f"{', '.join(keys)}: {trouble}")
         if each in written and (trouble := unfit(settings)):
-            raise Unreachable(f"{', '.join(written[each])}: {trouble}")
+            raise PreflightFailed(f"{', '.join(written[each])}: {trouble}")
     for source in plan.sources:
         _find_topics(source, source.bootstrap or servers)
 
 
-def wanted_clusters(plan: Plan, servers: str) -> Wanted:
+def wanted_clusters(plan: PipelinePlan, servers: str) -> Wanted:
     """Of sources and of sinks."""
     wanted: Wanted = {}
     for source in plan.sources:
@@ -41,7 +41,7 @@ def wanted_clusters(plan: Plan, servers: str) -> Wanted:
     return wanted
 
 
-def written_clusters(plan: Plan, servers: str) -> Wanted:
+def written_clusters(plan: PipelinePlan, servers: str) -> Wanted:
     """Of sinks that are topics."""
     places = [(f"sinks.{sink.name}", sink.target) for sink in plan.sinks]
     if plan.dead_letters is not None:
@@ -53,7 +53,7 @@ def written_clusters(plan: Plan, servers: str) -> Wanted:
     return written
 
 
-def _find_topics(source: Source, servers: str) -> None:
+def _find_topics(source: SourceSpec, servers: str) -> None:
     """Of our own source; what nobody tells is left to it."""
     if source.connector != "tidelog" or not source.topics:
         return
@@ -70,4 +70,4 @@ def _find_topics(source: Source, servers: str) -> None:
     if missing:
         told = f"there is no topic {', '.join(missing)}"
         hint = f"`tidelog topic create {missing[0]}` makes one"
-        raise Unreachable(f"sources.{source.name}: {told} at {servers}; {hint}")
+        raise PreflightFailed(f"sources.{source.name}: {told} at {servers}; {hint}")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tidelog.spark.pipeline.file.complaints import did_you_mean
+from tidelog.spark.pipeline.file.diagnostics import did_you_mean
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)|(?P<word>[^\W\d]\w*)|(?P<quoted>`(?:[^`]|``)*`)|(?P<number>\d+)"""
@@ -38,7 +38,7 @@ _DECIMAL_DIGITS_MAX = 38
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class SchemaColumn:
     """One column: its name without quotes, its type as Spark reads it, whether it must be there."""
 
     name: str
@@ -69,7 +69,7 @@ class _Bad(Exception):
         self.mistake = Mistake(line, text)
 
 
-def read_ddl(text: str) -> tuple[list[Column], list[Mistake]]:
+def read_ddl(text: str) -> tuple[list[SchemaColumn], list[Mistake]]:
     """The columns that are right, and what is wrong with the others."""
     try:
         tokens = _tokens(text)
@@ -77,7 +77,7 @@ def read_ddl(text: str) -> tuple[list[Column], list[Mistake]]:
         return [], [bad.mistake]
     if not tokens:
         return [], [Mistake(0, "is empty; expected columns like 'order_id STRING, amount INT'")]
-    columns: list[Column] = []
+    columns: list[SchemaColumn] = []
     mistakes: list[Mistake] = []
     names: set[str] = set()
     for part, line in _parts(tokens):
@@ -131,7 +131,7 @@ class _Parser:
         self._line = line
         self._at = 0
 
-    def column(self) -> Column:
+    def column(self) -> SchemaColumn:
         if not self._tokens:
             raise _Bad(self._line, "a column is missing between two commas or after the last one")
         name = self._name("a column's name")
@@ -144,7 +144,7 @@ class _Parser:
                 f"column {name!r}: {self._tokens[self._at].text!r} is not understood after"
                 f" {kind}; expected a comma, NOT NULL or COMMENT 'text'",
             )
-        return Column(name=name, type=kind, is_required=is_required)
+        return SchemaColumn(name=name, type=kind, is_required=is_required)
 
     def _type(self, column: str) -> str:
         token = self._next(f"column {column!r} has no type; expected one like STRING")

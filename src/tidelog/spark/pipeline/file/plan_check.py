@@ -11,33 +11,33 @@ from tidelog.spark.pipeline.file.check_columns import (
     check_step_columns,
     find_columns,
 )
-from tidelog.spark.pipeline.file.check_sinks import check_places, check_sink, check_target
+from tidelog.spark.pipeline.file.check_sinks import check_sink, check_target, check_targets
 from tidelog.spark.pipeline.file.check_sources import check_source
 from tidelog.spark.pipeline.file.check_steps import (
     check_grouping,
     check_step,
     check_streaming,
-    connect,
+    connect_views,
 )
-from tidelog.spark.pipeline.file.complaints import BadPlan, Complaint, in_order
+from tidelog.spark.pipeline.file.diagnostics import BadPlan, Diagnostic, in_file_order
 from tidelog.spark.pipeline.file.doubtful import doubt_of
+from tidelog.spark.pipeline.file.name_rules import (
+    PIPELINE,
+    absolute_path,
+    bootstrap_error,
+    master_error,
+)
 from tidelog.spark.pipeline.file.plan import (
     DEAD_LETTERS,
-    Plan,
-    Sink,
-    Source,
-    Step,
+    PipelinePlan,
+    SinkSpec,
+    SourceSpec,
+    StepSpec,
     TableTarget,
     TopicTarget,
 )
 from tidelog.spark.pipeline.file.sections import Section, read_named, read_section
-from tidelog.spark.pipeline.file.spelling import (
-    PIPELINE,
-    bootstrap_trouble,
-    master_trouble,
-    whole_path,
-)
-from tidelog.spark.pipeline.file.statements import Document, document_of, read_document
+from tidelog.spark.pipeline.file.toml_document import Document, document_of, read_document
 from tidelog.spark.pipeline.file.views import View, Views
 
 TRIGGER_MS = 1_000
@@ -47,12 +47,12 @@ _SINKS = 'there is none; expected [sinks.NAME] with table = "DIRECTORY", or a to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedPlan:
     """What a file says: a plan unless something is wrong, and everything there is to tell."""
 
     file: str
-    plan: Plan | None
-    complaints: tuple[Complaint, ...]
+    plan: PipelinePlan | None
+    complaints: tuple[Diagnostic, ...]
     document: Document
 
     def line_of(self, key: str) -> int | None:
@@ -60,27 +60,27 @@ class Checked:
         return self.document.line_of(tuple(key.split(".")))
 
     @property
-    def errors(self) -> list[Complaint]:
+    def errors(self) -> list[Diagnostic]:
         return [each for each in self.complaints if not each.is_warning]
 
     @property
-    def warnings(self) -> list[Complaint]:
+    def warnings(self) -> list[Diagnostic]:
         return [each for each in self.complaints if each.is_warning]
 
-    def plan_or_raise(self) -> Plan:
+    def plan_or_raise(self) -> PipelinePlan:
         """BadPlan if there is none."""
         if self.plan is None:
             raise BadPlan(self.file, self.errors)
         return self.plan
 
 
-def check_text(text: str, *, file: str, base: str, name: str) -> Checked:
+def check_text(text: str, *, file: str, base: str, name: str) -> CheckedPlan:
     """A file's text. `base` is where its paths begin, `name` what it is called by default."""
     document, complaints = read_document(text)
     return _Check(document, complaints, file=file, base=base, name=name).checked()
 
 
-def check_mapping(plan: Mapping[str, object], *, base: str, name: str) -> Checked:
+def check_mapping(plan: Mapping[str, object], *, base: str, name: str) -> CheckedPlan:
     """The same tables and keys as nested mappings; a step may be a function there."""
     return _Check(document_of(plan), [], file="plan", base=base, name=name).checked()
 
@@ -90,30 +90,30 @@ class _Check:
     """Collects the parts, then looks at them together."""
 
     document: Document
-    complaints: list[Complaint]
+    complaints: list[Diagnostic]
     file: str
     base: str
     name: str
     views: Views = field(default_factory=Views)
-    sources: list[Source] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    sinks: list[Sink] = field(default_factory=list)
+    sources: list[SourceSpec] = field(default_factory=list)
+    steps: list[StepSpec] = field(default_factory=list)
+    sinks: list[SinkSpec] = field(default_factory=list)
     fed: list[tuple[Section, View]] = field(default_factory=list)
     places: list[tuple[Section, TableTarget | TopicTarget]] = field(default_factory=list)
 
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedPlan:
         top = read_section(self.document, (), keys.TOP, self.complaints)
         checkpoint = self._check_top(top)
         self._read_views(top)
         self._read_sinks(top)
         dead_letters = self._read_dead_letters()
-        check_places(self.places, self.sources, checkpoint=checkpoint)
+        check_targets(self.places, self.sources, checkpoint=checkpoint)
         self._look_at_views()
-        complaints = tuple(in_order(self.complaints))
+        complaints = tuple(in_file_order(self.complaints))
         plan = None
         if all(each.is_warning for each in complaints):
             assert checkpoint is not None
-            plan = Plan(
+            plan = PipelinePlan(
                 name=top.text("name") or self.name,
                 checkpoint=checkpoint,
                 bootstrap=top.text("bootstrap"),
@@ -125,10 +125,10 @@ class _Check:
                 dead_letters=dead_letters,
                 spark=_spark_settings(top),
             )
-        return Checked(file=self.file, plan=plan, complaints=complaints, document=self.document)
+        return CheckedPlan(file=self.file, plan=plan, complaints=complaints, document=self.document)
 
     def _check_top(self, top: Section) -> str | None:
-        for key, trouble in (("bootstrap", bootstrap_trouble), ("master", master_trouble)):
+        for key, trouble in (("bootstrap", bootstrap_error), ("master", master_error)):
             given = top.text(key)
             told = None if given is None else trouble(given)
             if told is not None:
@@ -139,7 +139,7 @@ class _Check:
         if "checkpoint" not in top.given:
             top.complain("checkpoint", _CHECKPOINT)
         checkpoint = top.text("checkpoint")
-        return None if checkpoint is None else whole_path(checkpoint, self.base)
+        return None if checkpoint is None else absolute_path(checkpoint, self.base)
 
     def _read_views(self, top: Section) -> None:
         for section in read_named(self.document, "sources", keys.SOURCE, self.complaints):
@@ -200,7 +200,7 @@ class _Check:
         return {path[0] for path in (*self.document.values, *self.document.tables) if path}
 
     def _look_at_views(self) -> None:
-        connect(self.views)
+        connect_views(self.views)
         for view in self.views:
             find_columns(view, self.views)
             check_step_columns(view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.pipeline.file.statements import document_of, read_document
+from tidelog.spark.pipeline.file.toml_document import document_of, read_document
 
 WHOLE = '''\
 name = "orders"          # a comment with = and "quotes"

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tidelog.spark.pipeline.file.complaints import Complaint
+from tidelog.spark.pipeline.file.diagnostics import Diagnostic
 
 KeyPath = tuple[str, ...]
 _UNFINISHED = "(at end of document)"
 _QUOTES = ('"""', "'''")
 
 
-class Said(NamedTuple):
+class TomlValue(NamedTuple):
     """A value, the line of its key, and the line on which a text of several lines begins."""
 
     value: object
@@ -31,7 +31,7 @@ class Said(NamedTuple):
 class Document:
     """All values by their full key, inline tables taken apart; and the tables that were opened."""
 
-    values: dict[KeyPath, Said] = field(default_factory=dict)
+    values: dict[KeyPath, TomlValue] = field(default_factory=dict)
     tables: dict[KeyPath, int | None] = field(default_factory=dict)
     first_line: int | None = None
 
@@ -59,7 +59,7 @@ def dotted(path: KeyPath) -> str:
     return ".".join(path)
 
 
-def read_document(text: str) -> tuple[Document, list[Complaint]]:
+def read_document(text: str) -> tuple[Document, list[Diagnostic]]:
     """Everything that can be understood, and a complaint for each statement that cannot."""
     reader = _Reader(text.replace("\r\n", "\n").split("\n"))
     reader.read()
@@ -73,7 +73,7 @@ def document_of(plan: Mapping[str, object]) -> Document:
         if isinstance(value, Mapping):
             document.tables[path] = None
         else:
-            document.values[path] = Said(value, None, None)
+            document.values[path] = TomlValue(value, None, None)
             for length in range(1, len(path)):
                 document.tables.setdefault(path[:length], None)
     return document
@@ -83,7 +83,7 @@ class _Reader:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.document = Document(first_line=1)
-        self.complaints: list[Complaint] = []
+        self.complaints: list[Diagnostic] = []
         self._table: KeyPath = ()
 
     def read(self) -> None:
@@ -129,7 +129,7 @@ class _Reader:
             opening = self.lines[start].rstrip().endswith(_QUOTES)
             text_line = line + 1 if end - start > 1 and opening else line
             for path, value in _flatten(parsed):
-                self._said(self._table + path, Said(value, line, text_line))
+                self._said(self._table + path, TomlValue(value, line, text_line))
 
     def _opened(self, line: int, path: KeyPath) -> None:
         self._table = path
@@ -145,7 +145,7 @@ class _Reader:
                     line, dotted(path), f"{dotted(path[:length])} is a value, at line {where}"
                 )
 
-    def _said(self, path: KeyPath, said: Said) -> None:
+    def _said(self, path: KeyPath, said: TomlValue) -> None:
         if isinstance(said.value, dict):  # an empty inline table
             self.document.tables.setdefault(path, said.line)
             return
@@ -156,7 +156,7 @@ class _Reader:
         self.document.values[path] = said
 
     def _complain(self, line: int | None, key: str, text: str) -> None:
-        self.complaints.append(Complaint(line=line, key=key, text=text))
+        self.complaints.append(Diagnostic(line=line, key=key, text=text))
 
 
 def _parse(lines: list[str]) -> tuple[dict[str, object], str | None]:

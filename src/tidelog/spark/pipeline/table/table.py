@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from tidelog.spark.pipeline.table.ledger import (
     LEDGER_FILE,
     STAGING,
+    BatchDecision,
+    BatchOffer,
     LedgerRow,
-    Offer,
     TableRefused,
-    Verdict,
     batch_of,
+    decide,
     directory_of,
-    judge,
     row_of,
 )
 from tidelog.spark.pipeline.table.stores import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedBatch:
     """How a batch got there: now, or already before."""
 
     row: LedgerRow
@@ -69,29 +69,29 @@ class Table:
         return self._latest
 
     def publish(
-        self, offer: Offer, *, write: Callable[[str], None], before_commit: Callable[[], None]
-    ) -> Published:
+        self, offer: BatchOffer, *, write: Callable[[str], None], before_commit: Callable[[], None]
+    ) -> PublishedBatch:
         """`write` makes a directory with the batch's files; `before_commit` has the last word."""
         place = f"{self._path}/{directory_of(offer.batch_id)}"
         told = self._store.read(f"{place}/{LEDGER_FILE}")
         row = None if told is None else row_of(told, f"{place}/{LEDGER_FILE}")
         latest = self.latest_batch_id
-        if judge(offer, published=row, latest_batch_id=latest, table=self._path) is (
-            Verdict.ALREADY_PUBLISHED
+        if decide(offer, published=row, latest_batch_id=latest, table=self._path) is (
+            BatchDecision.ALREADY_PUBLISHED
         ):
             assert row is not None
-            return Published(row=row, is_new=False)
+            return PublishedBatch(row=row, is_new=False)
         return self._publish(offer, place, write, before_commit, is_first=latest is None)
 
     def _publish(
         self,
-        offer: Offer,
+        offer: BatchOffer,
         place: str,
         write: Callable[[str], None],
         before_commit: Callable[[], None],
         *,
         is_first: bool,
-    ) -> Published:
+    ) -> PublishedBatch:
         staged = f"{self._path}/{STAGING}/{self._run_id}-{offer.batch_id}"
         self._store.remove(staged)
         write(staged)
@@ -115,4 +115,4 @@ class Table:
                 f"{place} appeared meanwhile: another run writes to this table; stop one of them"
             ) from None
         self._latest = offer.batch_id
-        return Published(row=row, is_new=True)
+        return PublishedBatch(row=row, is_new=True)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.spark.pipeline.file.complaints import Complaint, in_order
-from tidelog.spark.pipeline.file.plan import Plan, Sink, Source
-from tidelog.spark.pipeline.file.reading import Checked
+from tidelog.spark.pipeline.file.diagnostics import Diagnostic, in_file_order
+from tidelog.spark.pipeline.file.plan import PipelinePlan, SinkSpec, SourceSpec
+from tidelog.spark.pipeline.file.plan_check import CheckedPlan
+from tidelog.spark.pipeline.job.error_summary import first_sentence
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, sink_rows
-from tidelog.spark.pipeline.job.starting import hush, written_to
-from tidelog.spark.pipeline.job.told import first_sentence
+from tidelog.spark.pipeline.job.plan_runner import hush, output_to
 from tidelog.spark.session import spark_session
 
 _RECORD = {
@@ -29,32 +29,34 @@ _RECORD = {
 _HEADERS = {"headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>"}
 
 
-def analysed(checked: Checked, spark: SparkSession | None = None) -> Checked:
+def analyse(checked: CheckedPlan, spark: SparkSession | None = None) -> CheckedPlan:
     """With one complaint more if Spark does not accept the plan; it starts one if none is given."""
     plan = checked.plan
     assert plan is not None
     if spark is not None:
-        refused = refusal(plan, spark.newSession())
+        refused = find_refusal(plan, spark.newSession())
     else:
         with tempfile.TemporaryDirectory(prefix="tidelog-pipeline-") as place:
             hush()
-            with written_to(os.path.join(place, "spark.log")):
+            with output_to(os.path.join(place, "spark.log")):
                 made = spark_session(app="tidelog pipeline check", master="local[1]")
             try:
-                refused = refusal(plan, made.newSession())
+                refused = find_refusal(plan, made.newSession())
             finally:
                 made.stop()
     if refused is None:
         return checked
     line = checked.line_of(refused.key)
-    complaint = Complaint(line=line, key=refused.key, text=refused.reason)
-    return replace(checked, plan=None, complaints=tuple(in_order([*checked.complaints, complaint])))
+    complaint = Diagnostic(line=line, key=refused.key, text=refused.reason)
+    return replace(
+        checked, plan=None, complaints=tuple(in_file_order([*checked.complaints, complaint]))
+    )
 
 
-def refusal(plan: Plan, spark: SparkSession) -> FrameRefused | None:
+def find_refusal(plan: PipelinePlan, spark: SparkSession) -> FrameRefused | None:
     """The first part of the plan that Spark refuses."""
 
-    def read(source: Source) -> DataFrame:
+    def read(source: SourceSpec) -> DataFrame:
         """A stream with the columns of a topic and no record."""
         has_headers = source.options.get("includeHeaders", "").lower() == "true"
         columns = {**_RECORD, **_HEADERS} if has_headers else _RECORD
@@ -71,7 +73,7 @@ def refusal(plan: Plan, spark: SparkSession) -> FrameRefused | None:
     return None
 
 
-def _check_sink(spark: SparkSession, sink: Sink, frame: DataFrame) -> None:
+def _check_sink(spark: SparkSession, sink: SinkSpec, frame: DataFrame) -> None:
     """The question that Spark asks when a query starts."""
     analysis = spark._jvm.org.apache.spark.sql.catalyst.analysis  # type: ignore[union-attr]
     modes = spark._jvm.org.apache.spark.sql.streaming.OutputMode  # type: ignore[union-attr]

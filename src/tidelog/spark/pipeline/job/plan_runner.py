@@ -17,20 +17,20 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from tidelog.spark.pipeline.file.plan import Plan
+from tidelog.spark.pipeline.file.plan import PipelinePlan
 from tidelog.spark.pipeline.job.checkpoint import (
-    CheckpointRefused,
+    CheckpointUnusable,
     changes_since,
-    held,
-    note_plan,
+    lock_checkpoint,
+    save_plan,
 )
-from tidelog.spark.pipeline.job.events import Ending, Outcome, Tell, Warned
+from tidelog.spark.pipeline.job.error_summary import first_sentence
+from tidelog.spark.pipeline.job.events import EventListener, PipelineWarning, RunEnding, RunOutcome
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, Reader, topic_reader
-from tidelog.spark.pipeline.job.reaching import Unreachable, reach
-from tidelog.spark.pipeline.job.running import Run
+from tidelog.spark.pipeline.job.preflight import PreflightFailed, check_clusters
+from tidelog.spark.pipeline.job.query_runner import QueryRunner
 from tidelog.spark.pipeline.job.sinks import SinkRefused
-from tidelog.spark.pipeline.job.stopping import Stopping
-from tidelog.spark.pipeline.job.told import first_sentence
+from tidelog.spark.pipeline.job.stop_signal import StopSignal
 from tidelog.spark.pipeline.table.ledger import TableRefused
 from tidelog.spark.pipeline.table.stores import store_for
 from tidelog.spark.session import spark_session
@@ -43,62 +43,62 @@ _SETTINGS = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
 }
-_FORESEEN = (CheckpointRefused, FrameRefused, SinkRefused, TableRefused)
+_FORESEEN = (CheckpointUnusable, FrameRefused, SinkRefused, TableRefused)
 
 
-def start(
-    plan: Plan,
+def run_plan(
+    plan: PipelinePlan,
     *,
     bootstrap: str | None,
     master: str | None,
     is_available_now: bool,
     spark: SparkSession | None,
-    tell: Tell,
-    stopping: Stopping,
+    tell: EventListener,
+    stopping: StopSignal,
     log: str | None,
     read: Reader | None = None,
     on_session: Callable[[], None] | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Runs until it ends, fails or shall stop; a failure is an outcome, not an exception."""
     if is_available_now:
         plan = replace(plan, trigger_ms=None)
     servers = bootstrap or plan.bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
     try:
         if read is None:
-            reach(plan, servers)
-        with held(plan.checkpoint):
+            check_clusters(plan, servers)
+        with lock_checkpoint(plan.checkpoint):
             log = (log or log_path(plan)) if spark is None else log
             with _session(plan, master, spark, log) as session:
                 if on_session is not None:
                     on_session()
                 return _run(plan, session, servers, tell, stopping, log, read)
-    except Unreachable as error:
-        return Outcome(ending=Ending.FAILED, accounts={}, reason=str(error), log=None)
+    except PreflightFailed as error:
+        return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=str(error), log=None)
     except _FORESEEN as error:
-        return Outcome(ending=Ending.FAILED, accounts={}, reason=str(error), log=log)
+        return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=str(error), log=log)
     except OSError as error:
         reason = f"{error.filename or 'a file'}: {error.strerror or error}"
-        return Outcome(ending=Ending.FAILED, accounts={}, reason=reason, log=None)
+        return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=reason, log=None)
     except (PySparkException, Py4JError) as error:
         _note(log, str(error))
-        return Outcome(
-            ending=Ending.FAILED, accounts={}, reason=first_sentence(str(error)), log=log
+        return RunOutcome(
+            ending=RunEnding.FAILED, accounts={}, reason=first_sentence(str(error)), log=log
         )
 
 
 def _run(
-    plan: Plan,
+    plan: PipelinePlan,
     session: SparkSession,
     servers: str,
-    tell: Tell,
-    stopping: Stopping,
+    tell: EventListener,
+    stopping: StopSignal,
     log: str | None,
     read: Reader | None,
-) -> Outcome:
+) -> RunOutcome:
     store = store_for(plan.checkpoint, session)
     for key in changes_since(store, plan.checkpoint, plan):
         tell(
-            Warned(
+            PipelineWarning(
                 text=f"{key} has changed since the checkpoint was made:"
                 " what was already read and written stays as it was"
             )
@@ -107,8 +107,8 @@ def _run(
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     frames = Frames(session, plan, read or topic_reader(session, bootstrap=servers))
     frames.build()
-    note_plan(store, plan.checkpoint, plan)
-    run = Run(
+    save_plan(store, plan.checkpoint, plan)
+    run = QueryRunner(
         session,
         plan,
         frames,
@@ -123,7 +123,7 @@ def _run(
 
 @contextmanager
 def _session(
-    plan: Plan, master: str | None, spark: SparkSession | None, log: str | None
+    plan: PipelinePlan, master: str | None, spark: SparkSession | None, log: str | None
 ) -> Iterator[SparkSession]:
     """The given session's twin with views of its own, or a new Spark that ends with the run."""
     if spark is not None:
@@ -136,7 +136,7 @@ def _session(
     settings = {**_SETTINGS, **plan.spark}
     if is_new:
         hush()
-    with written_to(log if is_new else None):
+    with output_to(log if is_new else None):
         made = spark_session(app="tidelog pipeline", master=master or plan.master, extra=settings)
     try:
         yield made.newSession()
@@ -152,7 +152,7 @@ def hush() -> None:
 
 
 @contextmanager
-def written_to(log: str | None) -> Iterator[None]:
+def output_to(log: str | None) -> Iterator[None]:
     """What programs write that are started meanwhile goes to a file: Spark's JVM says a lot, and
     goes on saying it there."""
     if log is None:
@@ -175,7 +175,7 @@ def written_to(log: str | None) -> Iterator[None]:
         os.close(opened)
 
 
-def log_path(plan: Plan) -> str:
+def log_path(plan: PipelinePlan) -> str:
     """Beside a local checkpoint's other files; else a temporary one."""
     if plan.checkpoint.startswith("/"):
         Path(plan.checkpoint).mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.source.planning import Slice, limited, opened, slices
+from tidelog.spark.source.slices import OffsetSlice, limit_offsets, make_slices, open_slices
 
 A, B, C = (TopicPartition("orders", index) for index in range(3))
 
@@ -17,8 +17,8 @@ def cut(
     end: dict[TopicPartition, int],
     partitions_min: int | None = None,
     partition_records_max: int | None = None,
-) -> list[Slice]:
-    return slices(
+) -> list[OffsetSlice]:
+    return make_slices(
         start,
         end,
         partitions_min=partitions_min,
@@ -27,7 +27,10 @@ def cut(
 
 
 def test_a_partition_is_a_slice_and_an_empty_one_is_none() -> None:
-    assert cut({A: 0, B: 5, C: 7}, {A: 10, B: 5, C: 9}) == [Slice(A, 0, 10), Slice(C, 7, 9)]
+    assert cut({A: 0, B: 5, C: 7}, {A: 10, B: 5, C: 9}) == [
+        OffsetSlice(A, 0, 10),
+        OffsetSlice(C, 7, 9),
+    ]
     assert cut({A: 3}, {A: 3}) == []
     assert cut({}, {}) == []
 
@@ -72,15 +75,15 @@ def test_max_records_per_partition_bounds_every_slice() -> None:
 
 def test_open_ends_are_those_of_a_partitions_first_and_last_slice() -> None:
     """Also of a partition that has nothing yet: a later action may find something there."""
-    found = [Slice(A, 0, 5), Slice(A, 5, 9), Slice(B, 3, 4)]
+    found = [OffsetSlice(A, 0, 5), OffsetSlice(A, 5, 9), OffsetSlice(B, 3, 4)]
     start = {A: 0, B: 3, C: 8}
-    assert opened(found, start, open_starts={A, C}, open_ends={A, C}) == [
-        Slice(A, 0, 5, is_start_open=True),
-        Slice(A, 5, 9, is_end_open=True),
-        Slice(B, 3, 4),
-        Slice(C, 8, 8, is_start_open=True, is_end_open=True),
+    assert open_slices(found, start, open_starts={A, C}, open_ends={A, C}) == [
+        OffsetSlice(A, 0, 5, is_start_open=True),
+        OffsetSlice(A, 5, 9, is_end_open=True),
+        OffsetSlice(B, 3, 4),
+        OffsetSlice(C, 8, 8, is_start_open=True, is_end_open=True),
     ]
-    assert opened(found, start, open_starts=set(), open_ends=set()) == found
+    assert open_slices(found, start, open_starts=set(), open_ends=set()) == found
 
 
 @given(
@@ -125,7 +128,7 @@ def test_max_offsets_per_trigger_is_shared_in_proportion(
     most: int,
     expected: dict[TopicPartition, int],
 ) -> None:
-    assert limited(start, latest, offsets_max=most) == expected
+    assert limit_offsets(start, latest, offsets_max=most) == expected
 
 
 @given(
@@ -141,7 +144,7 @@ def test_a_limited_stream_always_gets_to_its_end(
 ) -> None:
     start = {each: first for each, (first, _) in ranges.items()}
     latest = {each: first + size for each, (first, size) in ranges.items()}
-    end = limited(start, latest, offsets_max=most)
+    end = limit_offsets(start, latest, offsets_max=most)
     taken = {each: end[each] - start[each] for each in ranges}
     assert all(0 <= taken[each] <= latest[each] - start[each] for each in ranges)
     assert sum(taken.values()) <= max(most, 0) + len(ranges)

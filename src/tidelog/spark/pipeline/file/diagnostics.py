@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
+class Diagnostic:
     """One mistake, or something to be warned of; a plan made in Python has no lines."""
 
     line: int | None
@@ -28,13 +28,13 @@ class Complaint:
 class BadPlan(Exception):
     """Nothing was started; each complaint is one line."""
 
-    def __init__(self, file: str, complaints: Iterable[Complaint]) -> None:
+    def __init__(self, file: str, complaints: Iterable[Diagnostic]) -> None:
         self.file = file
-        self.complaints = in_order(complaints)
+        self.complaints = in_file_order(complaints)
         super().__init__("\n".join(each.told(file) for each in self.complaints))
 
 
-def in_order(complaints: Iterable[Complaint]) -> list[Complaint]:
+def in_file_order(complaints: Iterable[Diagnostic]) -> list[Diagnostic]:
     """As the file goes; what has no line comes last, and nothing is said twice."""
     unique = dict.fromkeys(complaints)
     return sorted(unique, key=lambda each: (each.line is None, each.line or 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.pipeline.job.told import first_sentence, root_cause
+from tidelog.spark.pipeline.job.error_summary import first_sentence, root_cause
 
 ANALYSIS = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `amout` cannot be resolved. Did you mean `amount`? \

@@ -30,7 +30,7 @@ _SEARCHED_RECORDS = 2
 """So many of average size in a row hold a zero, if guessing makes sense at all."""
 
 
-class Section(NamedTuple):
+class BatchSection(NamedTuple):
     """The records of one batch: [start, end) of the data, and how many there should be."""
 
     start: int
@@ -38,7 +38,7 @@ class Section(NamedTuple):
     records_count: int
 
 
-def starts_by_lanes(data: Octets, sections: Sequence[Section]) -> list[Numbers] | None:
+def starts_in_parallel(data: Octets, sections: Sequence[BatchSection]) -> list[Numbers] | None:
     """The records of each section. None: too few lanes, a wrong guess, or damage, which whoever
     takes another way will meet. Sections come in the order of the data."""
     table = np.array(sections, dtype=np.int64).reshape(-1, 3)
@@ -61,7 +61,7 @@ def starts_by_lanes(data: Octets, sections: Sequence[Section]) -> list[Numbers] 
     return np.split(starts, np.cumsum(table[:-1, 2]))
 
 
-def _guesses(data: Octets, sections: Sequence[Section]) -> Numbers:
+def _guesses(data: Octets, sections: Sequence[BatchSection]) -> Numbers:
     """Where records may begin in the midst of large sections, some way from each other."""
     guesses = [np.empty(0, dtype=np.int64)]
     for start, end, count in sections:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.pipeline.file.ddl import Column, read_ddl
+from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn, read_ddl
 
 
 def test_columns_have_names_types_and_may_be_required() -> None:
@@ -13,9 +13,9 @@ def test_columns_have_names_types_and_may_be_required() -> None:
     )
     assert mistakes == []
     assert columns == [
-        Column(name="order_id", type="STRING", is_required=True),
-        Column(name="amount", type="DECIMAL(12, 2)", is_required=False),
-        Column(name="odd name", type="INT", is_required=False),
+        SchemaColumn(name="order_id", type="STRING", is_required=True),
+        SchemaColumn(name="amount", type="DECIMAL(12, 2)", is_required=False),
+        SchemaColumn(name="odd name", type="INT", is_required=False),
     ]
     assert columns[2].quoted_name == "`odd name`"
 

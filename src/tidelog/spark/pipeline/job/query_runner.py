@@ -21,18 +21,19 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tidelog.spark.pipeline.file.plan import DEAD_LETTERS, Plan, Sink, TableTarget
+from tidelog.spark.pipeline.file.plan import DEAD_LETTERS, PipelinePlan, SinkSpec, TableTarget
 from tidelog.spark.pipeline.job.accounts import SinkAccount, report_of
 from tidelog.spark.pipeline.job.checkpoint import query_checkpoint
+from tidelog.spark.pipeline.job.error_summary import first_sentence, root_cause
 from tidelog.spark.pipeline.job.events import (
-    BatchDone,
-    Ending,
-    Outcome,
-    SinkNow,
-    Started,
-    Tell,
-    Ticked,
-    Warned,
+    BatchCompleted,
+    EventListener,
+    PipelineStarted,
+    PipelineStatus,
+    PipelineWarning,
+    RunEnding,
+    RunOutcome,
+    SinkStatus,
 )
 from tidelog.spark.pipeline.job.frames import (
     FrameRefused,
@@ -43,14 +44,13 @@ from tidelog.spark.pipeline.job.frames import (
 )
 from tidelog.spark.pipeline.job.sinks import (
     BatchFunction,
-    StopAsked,
+    MonitoredSink,
+    StopRequested,
     TableSink,
-    WatchedSink,
     spark_path,
     topic_sink,
 )
-from tidelog.spark.pipeline.job.stopping import Stopping
-from tidelog.spark.pipeline.job.told import first_sentence, root_cause
+from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
 TICK_S = 0.5
 LAST_WORDS_WITHIN_S = 30.0
@@ -63,8 +63,8 @@ _TOO_SLOW = "Python worker failed to connect back"
 class RunningSink:
     """One sink: its query, what it was told to do, and what it has done."""
 
-    sink: Sink
-    watched: WatchedSink
+    sink: SinkSpec
+    watched: MonitoredSink
     query: StreamingQuery | None = None
     account: SinkAccount = field(default_factory=SinkAccount)
     is_over: bool = False
@@ -91,19 +91,19 @@ class _Ear(StreamingQueryListener):
         self.heard.put((str(event.runId), None))
 
 
-class Run:
+class QueryRunner:
     """From started queries to the outcome."""
 
     def __init__(
         self,
         spark: SparkSession,
-        plan: Plan,
+        plan: PipelinePlan,
         frames: Frames,
         *,
         bootstrap: str,
         run_id: str,
-        tell: Tell,
-        stopping: Stopping,
+        tell: EventListener,
+        stopping: StopSignal,
         log: str | None,
     ) -> None:
         self._spark = spark
@@ -118,7 +118,7 @@ class Run:
         self._ear = _Ear()
         self.sinks: list[RunningSink] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """Until everything has ended; whatever happens no query is left running."""
         self._spark.streams.addListener(self._ear)
         try:
@@ -137,7 +137,7 @@ class Run:
 
     def _start(self) -> None:
         for sink, frame, function in self._wanted():
-            watched = WatchedSink(function, self._not_another)
+            watched = MonitoredSink(function, self._not_another)
             running = RunningSink(sink, watched)
             self.sinks.append(running)
             try:
@@ -145,9 +145,9 @@ class Run:
             except PySparkException as error:
                 raise FrameRefused(f"sinks.{sink.name}", first_sentence(str(error))) from None
         names = tuple(each.sink.name for each in self.sinks)
-        self._tell(Started(name=self._plan.name, sinks=names, log=self._log))
+        self._tell(PipelineStarted(name=self._plan.name, sinks=names, log=self._log))
 
-    def _wanted(self) -> list[tuple[Sink, DataFrame, BatchFunction]]:
+    def _wanted(self) -> list[tuple[SinkSpec, DataFrame, BatchFunction]]:
         """Every sink with its rows and its function, before any of them begins."""
         wanted = []
         for sink in self._plan.sinks:
@@ -156,12 +156,12 @@ class Run:
         dead = self._frames.dead_letters()
         if dead is not None and self._plan.dead_letters is not None:
             target = self._plan.dead_letters
-            sink = Sink(name=DEAD_LETTERS, view=DEAD_LETTERS, target=target)
+            sink = SinkSpec(name=DEAD_LETTERS, view=DEAD_LETTERS, target=target)
             frame = dead if isinstance(target, TableTarget) else dead_as_records(dead)
             wanted.append((sink, frame, self._function(sink)))
         return wanted
 
-    def _function(self, sink: Sink) -> BatchFunction:
+    def _function(self, sink: SinkSpec) -> BatchFunction:
         if not isinstance(sink.target, TableTarget):
             return topic_sink(sink.target, bootstrap=self._bootstrap)
         checkpoint = query_checkpoint(self._plan.checkpoint, sink.name)
@@ -169,7 +169,7 @@ class Run:
         table.open()
         return table
 
-    def _begun(self, sink: Sink, frame: DataFrame, watched: WatchedSink) -> StreamingQuery:
+    def _begun(self, sink: SinkSpec, frame: DataFrame, watched: MonitoredSink) -> StreamingQuery:
         """One after the other: a source's Python must begin within ten seconds, says Spark, and
         does not always on a busy machine. Nothing has been read by then, so it is tried again."""
         for attempt in range(STARTS_MAX):
@@ -181,11 +181,15 @@ class Run:
             error = query.exception()
             if error is None or _TOO_SLOW not in str(error):
                 break
-            self._tell(Warned(text=f"sink {sink.name}: {first_sentence(str(error))} Once more."))
+            self._tell(
+                PipelineWarning(text=f"sink {sink.name}: {first_sentence(str(error))} Once more.")
+            )
             self._stopping.wait(float(attempt))
         return query
 
-    def _start_query(self, sink: Sink, frame: DataFrame, watched: WatchedSink) -> StreamingQuery:
+    def _start_query(
+        self, sink: SinkSpec, frame: DataFrame, watched: MonitoredSink
+    ) -> StreamingQuery:
         checkpoint = query_checkpoint(self._plan.checkpoint, sink.name)
         writer = (
             into_sink(frame)
@@ -241,7 +245,7 @@ class Run:
             report = report_of(progress)
             if report is not None:
                 running.account.add(report)
-                self._tell(BatchDone(sink=running.sink.name, report=report))
+                self._tell(BatchCompleted(sink=running.sink.name, report=report))
 
     def _hear_last_words(self) -> None:
         """Spark's reports come later than its queries end."""
@@ -250,10 +254,10 @@ class Run:
             self._listen()
             self._stopping.pause(0.02)
 
-    def _now(self, active: list[RunningSink]) -> Ticked:
-        return Ticked(
+    def _now(self, active: list[RunningSink]) -> PipelineStatus:
+        return PipelineStatus(
             sinks=tuple(
-                SinkNow(
+                SinkStatus(
                     name=each.sink.name,
                     is_topic=not isinstance(each.sink.target, TableTarget),
                     is_active=each in active,
@@ -279,31 +283,33 @@ class Run:
             if each.query is None or each.query.isActive:
                 continue
             error = each.query.exception()
-            if error is not None and not isinstance(each.watched.error, StopAsked):
+            if error is not None and not isinstance(each.watched.error, StopRequested):
                 found.append((each, error))
         return found
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> RunOutcome:
         accounts = {each.sink.name: each.account for each in self.sinks}
         for name, account in accounts.items():
             uneven = account.uneven()
             if uneven is not None:
-                self._tell(Warned(text=f"sink {name}: {uneven}"))
+                self._tell(PipelineWarning(text=f"sink {name}: {uneven}"))
         failures = [] if self._stopping.is_insisted else self._failures()
         if failures:
-            reasons = [f"sink {each.sink.name}: {why(each, error)}" for each, error in failures]
+            reasons = [
+                f"sink {each.sink.name}: {failure_reason(each, error)}" for each, error in failures
+            ]
             self._write_down(failures)
-            return Outcome(
-                ending=Ending.FAILED,
+            return RunOutcome(
+                ending=RunEnding.FAILED,
                 accounts=accounts,
                 reason="; ".join(reasons),
                 log=self._log,
             )
         if self._stopping.is_insisted:
-            ending = Ending.ABANDONED
+            ending = RunEnding.ABANDONED
         else:
-            ending = Ending.STOPPED if self._stopping.is_asked else Ending.FINISHED
-        return Outcome(ending=ending, accounts=accounts, log=self._log)
+            ending = RunEnding.STOPPED if self._stopping.is_asked else RunEnding.FINISHED
+        return RunOutcome(ending=ending, accounts=accounts, log=self._log)
 
     def _write_down(self, failures: list[tuple[RunningSink, Exception]]) -> None:
         """The whole story for the log, of which a person gets one line."""
@@ -316,7 +322,7 @@ class Run:
                     log.writelines(traceback.format_exception(each.watched.error))
 
 
-def why(running: RunningSink, error: Exception) -> str:
+def failure_reason(running: RunningSink, error: Exception) -> str:
     """In one line. What our own code raised is one line already."""
     own = running.watched.error
     if own is not None and not isinstance(own, PySparkException | Py4JError):

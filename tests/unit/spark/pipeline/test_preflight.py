@@ -6,7 +6,7 @@ import pytest
 
 from tests.process.ports import HOST, free_port
 from tests.unit.spark.pipeline.good_file import GOOD, checked
-from tidelog.spark.pipeline.job.reaching import Unreachable, reach, wanted_clusters
+from tidelog.spark.pipeline.job.preflight import PreflightFailed, check_clusters, wanted_clusters
 
 TOPIC = 'topic = "out"\nid = "out"\n'
 
@@ -28,5 +28,7 @@ def test_tables_need_none() -> None:
 
 def test_who_cannot_be_reached_is_told_with_whoever_needs_it() -> None:
     address = f"{HOST}:{free_port()}"
-    with pytest.raises(Unreachable, match=f"^sources.orders: no broker can be reached: {address}"):
-        reach(checked(GOOD).plan_or_raise(), address)
+    with pytest.raises(
+        PreflightFailed, match=f"^sources.orders: no broker can be reached: {address}"
+    ):
+        check_clusters(checked(GOOD).plan_or_raise(), address)

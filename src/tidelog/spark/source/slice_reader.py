@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from tidelog.client.ranges.errors import Loss, RangeLost
 from tidelog.client.shells.range_reader import RangeClient
-from tidelog.spark.columns.decode import Aborted, Decoder
+from tidelog.spark.columns.decode import Aborted, ColumnDecoder
 from tidelog.spark.source.data_loss import DataLoss
 from tidelog.spark.source.named_columns import NamedColumns
 from tidelog.spark.source.options import SourceOptions
-from tidelog.spark.source.planning import Slice
+from tidelog.spark.source.slices import OffsetSlice
 
 TASKS_BEFORE_FREEZING = 2
 _tasks_begun = 0
@@ -23,7 +23,7 @@ _clients: dict[tuple[object, ...], RangeClient] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingPlan:
+class ReaderSettings:
     """All that tasks need besides their slices; picklable."""
 
     settings: Mapping[str, str]
@@ -33,8 +33,8 @@ class ReadingPlan:
     fails_on_data_loss: bool
 
 
-def reading_plan(options: SourceOptions) -> ReadingPlan:
-    return ReadingPlan(
+def reader_settings(options: SourceOptions) -> ReaderSettings:
+    return ReaderSettings(
         settings=options.client.given,
         stalled_s=options.poll_timeout_ms / 1_000,
         is_read_committed=options.is_read_committed,
@@ -43,7 +43,7 @@ def reading_plan(options: SourceOptions) -> ReadingPlan:
     )
 
 
-def read_slice(plan: ReadingPlan, wanted: Slice) -> Iterator[pa.RecordBatch]:
+def read_slice(plan: ReaderSettings, wanted: OffsetSlice) -> Iterator[pa.RecordBatch]:
     """The slice's rows. What is gone raises DataLost, or is left out with a warning."""
     _spare_the_collector()
     wanted = _as_of_now(plan, wanted)
@@ -60,19 +60,19 @@ def read_slice(plan: ReadingPlan, wanted: Slice) -> Iterator[pa.RecordBatch]:
             start = _where_to_go_on(lost, wanted)
 
 
-def _as_of_now(plan: ReadingPlan, wanted: Slice) -> Slice:
+def _as_of_now(plan: ReaderSettings, wanted: OffsetSlice) -> OffsetSlice:
     if not wanted.is_start_open and not wanted.is_end_open:
         return wanted
     first, end = _client(plan).fences(wanted.partition)
-    return Slice(
+    return OffsetSlice(
         wanted.partition,
         first if wanted.is_start_open else wanted.start,
         end if wanted.is_end_open else wanted.end,
     )
 
 
-def _read(plan: ReadingPlan, wanted: Slice, start: int) -> Iterator[pa.RecordBatch]:
-    decoder = Decoder(
+def _read(plan: ReaderSettings, wanted: OffsetSlice, start: int) -> Iterator[pa.RecordBatch]:
+    decoder = ColumnDecoder(
         start_offset=start,
         end_offset=wanted.end,
         is_read_committed=plan.is_read_committed,
@@ -87,7 +87,7 @@ def _read(plan: ReadingPlan, wanted: Slice, start: int) -> Iterator[pa.RecordBat
                 yield named.add_to(decoded.columns)
 
 
-def _where_to_go_on(lost: RangeLost, wanted: Slice) -> int | None:
+def _where_to_go_on(lost: RangeLost, wanted: OffsetSlice) -> int | None:
     """Behind what was deleted, if that is still in the slice."""
     first = lost.log_start_offset
     if lost.kind != Loss.DELETED or first is None or first >= wanted.end:
@@ -95,7 +95,7 @@ def _where_to_go_on(lost: RangeLost, wanted: Slice) -> int | None:
     return max(first, lost.offset)
 
 
-def _client(plan: ReadingPlan) -> RangeClient:
+def _client(plan: ReaderSettings) -> RangeClient:
     key = (*sorted(plan.settings.items()), plan.stalled_s)
     if key not in _clients:
         _clients[key] = RangeClient(plan.settings, stalled_s=plan.stalled_s)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tidelog.core.wire.varint import varint
-from tidelog.spark.columns import lanes
+from tidelog.spark.columns import parallel_walk
 from tidelog.spark.columns.damage import DamagedSection
-from tidelog.spark.columns.lanes import Section, starts_by_lanes
+from tidelog.spark.columns.parallel_walk import BatchSection, starts_in_parallel
 from tidelog.spark.columns.record_starts import record_starts
 
 RECORDS = 3_000
@@ -59,7 +59,7 @@ GUESSED = (text, now_and_then_long, uneven)
 
 def laid(
     make: Callable[[int, Random], bytes], *counts: int
-) -> tuple[bytes, list[Section], list[int]]:
+) -> tuple[bytes, list[BatchSection], list[int]]:
     """Batches of so many records, with other bytes between them, and where the records begin."""
     random = Random(7)
     data, sections, starts = bytearray(), [], []
@@ -69,7 +69,7 @@ def laid(
         for number in range(count):
             starts.append(len(data))
             data += make(number, random)
-        sections.append(Section(first, len(data), count))
+        sections.append(BatchSection(first, len(data), count))
     return bytes(data), sections, starts
 
 
@@ -82,7 +82,7 @@ def test_the_true_starts_are_found(
     lane_records: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lanes, "_LANE_RECORDS", lane_records)
+    monkeypatch.setattr(parallel_walk, "_LANE_RECORDS", lane_records)
     data, sections, starts = laid(make, *counts)
 
     assert record_starts(np.frombuffer(data, dtype=np.uint8), sections).tolist() == starts
@@ -92,7 +92,7 @@ def test_the_true_starts_are_found(
 def test_text_is_walked_in_many_places_at_once(make: Callable[[int, Random], bytes]) -> None:
     data, sections, starts = laid(make, RECORDS, 200)
 
-    found = starts_by_lanes(np.frombuffer(data, dtype=np.uint8), sections)
+    found = starts_in_parallel(np.frombuffer(data, dtype=np.uint8), sections)
 
     assert found is not None
     assert [len(each) for each in found] == [RECORDS, 200]
@@ -102,7 +102,7 @@ def test_text_is_walked_in_many_places_at_once(make: Callable[[int, Random], byt
 def test_a_wrong_guess_is_found_out() -> None:
     data, sections, _ = laid(records_as_values, RECORDS)
 
-    assert starts_by_lanes(np.frombuffer(data, dtype=np.uint8), sections) is None
+    assert starts_in_parallel(np.frombuffer(data, dtype=np.uint8), sections) is None
 
 
 @pytest.mark.parametrize("at", [0, 1, RECORDS // 2, RECORDS - 1])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.spark.pipeline.file.ddl import Column
+from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn
 
 PARSED = "_tidelog_parsed"
 REASON = "_tidelog_reason"
@@ -26,7 +26,7 @@ _NOTHING = "_tidelog_nothing"
 _BROKEN = "'the value is not one JSON document'"
 
 
-def parsed_expression(columns: Iterable[Column]) -> str:
+def parsed_expression(columns: Iterable[SchemaColumn]) -> str:
     """SQL for the column PARSED."""
     fields = ", ".join(f"{each.quoted_name}: {each.type}" for each in columns)
     wrapped = f"""concat('{{"r":[', {_TEXT}, '],"e":true}}')"""
@@ -34,7 +34,7 @@ def parsed_expression(columns: Iterable[Column]) -> str:
     return f"from_json({wrapped}, {_quoted(schema)}, {_OPTIONS})"
 
 
-def reason_expression(columns: Iterable[Column]) -> str:
+def reason_expression(columns: Iterable[SchemaColumn]) -> str:
     """SQL for the column REASON, over PARSED: why the record is dead, null if it is not."""
     columns = tuple(columns)
     misses = _missing([each for each in columns if each.is_required])
@@ -48,12 +48,12 @@ def reason_expression(columns: Iterable[Column]) -> str:
     )
 
 
-def column_expressions(columns: Iterable[Column]) -> list[str]:
+def column_expressions(columns: Iterable[SchemaColumn]) -> list[str]:
     """SQL for the columns of records that did parse."""
     return [f"{_ROW}.{each.quoted_name} AS {each.quoted_name}" for each in columns]
 
 
-def _missing(required: list[Column]) -> str:
+def _missing(required: list[SchemaColumn]) -> str:
     """NOT NULL, which `from_json` does not watch."""
     return "".join(
         f" WHEN {_ROW}.{each.quoted_name} IS NULL"
@@ -62,7 +62,7 @@ def _missing(required: list[Column]) -> str:
     )
 
 
-def _explanation(columns: tuple[Column, ...]) -> str:
+def _explanation(columns: tuple[SchemaColumn, ...]) -> str:
     """Worked out for dead records only: CASE looks at nothing else."""
     alone = f"json_array_length(concat('[', {_TEXT}, ']'))"
     is_broken = f"from_json({_TEXT}, '{_NOTHING} STRING, {_BAD} STRING', {_OPTIONS}).{_BAD}"
@@ -76,7 +76,7 @@ def _explanation(columns: tuple[Column, ...]) -> str:
     )
 
 
-def _fault(column: Column) -> str:
+def _fault(column: SchemaColumn) -> str:
     """The column's name and type, if it alone does not parse either."""
     schema = f"{column.quoted_name} {column.type}, {_BAD} STRING"
     parsed = f"from_json({_TEXT}, {_quoted(schema)}, {_OPTIONS})"

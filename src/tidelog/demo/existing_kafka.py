@@ -11,8 +11,8 @@ from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.shells.blocking_clients import Admin
 from tidelog.client.shells.connectivity import unreachable
 from tidelog.client.shells.sink_fitness import unfit
-from tidelog.demo.accounts import Published
-from tidelog.demo.failing import DemoFailed, Say
+from tidelog.demo.accounts import PublishedOrders
+from tidelog.demo.errors import DemoFailed, Say
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
 from tidelog.demo.published import published_topics
 from tidelog.demo.stream import OrderStream
@@ -24,7 +24,7 @@ ANSWER_WITHIN_S = 20.0
 DELETE_WITHIN_S = 20.0
 
 
-class GivenKafka:
+class ExistingKafka:
     """The stage on a cluster with transactions; the pipeline writes topics, exactly once."""
 
     sink = "an exactly-once topic"
@@ -75,7 +75,7 @@ class GivenKafka:
     def audit_arguments(self) -> list[str]:
         return ["--published", self._topics[VALID]]
 
-    def published(self) -> Published:
+    def published(self) -> PublishedOrders:
         return published_topics(self.servers, self._topics)
 
     def _clean_up(self) -> None:

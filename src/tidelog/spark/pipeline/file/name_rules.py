@@ -17,7 +17,7 @@ WITHOUT_RENAME = ("s3", "s3a", "s3n", "gs", "wasb", "oss", "cosn")
 """Stores of objects, in which a directory is only a manner of speaking."""
 
 
-def bootstrap_trouble(text: str) -> str | None:
+def bootstrap_error(text: str) -> str | None:
     """What is wrong with a list of brokers."""
     for each in text.split(","):
         found = _BROKER.fullmatch(each.strip())
@@ -26,14 +26,14 @@ def bootstrap_trouble(text: str) -> str | None:
     return None
 
 
-def master_trouble(text: str) -> str | None:
+def master_error(text: str) -> str | None:
     """What is wrong with the address of a Spark cluster."""
     if _MASTER.fullmatch(text) is None:
         return f"{text!r} is no master; expected one like local[*], spark://HOST:7077, yarn, k8s://"
     return None
 
 
-def whole_path(text: str, base: str) -> str:
+def absolute_path(text: str, base: str) -> str:
     """Relative to the pipeline's file, unless it is absolute or names its file system."""
     if text.startswith("file:"):
         text = "/" + text.removeprefix("file:").lstrip("/")
