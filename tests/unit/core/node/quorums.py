@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from tidelog.core.metadata.records import ConfigRecord
+from tidelog.core.node.api import HANDLERS
 from tidelog.core.node.node import Node
+from tidelog.core.node.passed_on import OwnRequest
+from tidelog.core.quorum.values import Position
+from tidelog.core.wire.messages.api_01_fetch import FetchRequest
+from tidelog.core.wire.schema import Message
 from tidelog.worlds.simulator.cluster import NodeLayout, SimCluster, three_nodes
 from tidelog.worlds.simulator.network import Network
 from tidelog.worlds.simulator.world import World
 
+A = TypeVar("A", bound=Message)
 SETTING = "max.connections"
 BROKER = 4
 METADATA_DIRECTORY = "data/__cluster_metadata-0"
@@ -87,6 +94,27 @@ class QuorumCluster:
     def agree_on(self, value: str) -> None:
         self.propose(value)
         self.until(lambda: all(self.value_on(key) == value for key in self.cluster.running))
+
+    def ask(self, node_id: int, question: Message, kind: type[A]) -> A:
+        """Another node's or a client's question in its newest version, answered at once."""
+        answers: list[Message] = []
+        request = OwnRequest(question, max(HANDLERS[question.api_key].versions), answers.append)
+        node = self.node(node_id)
+        if isinstance(question, FetchRequest):  # its handler reads bytes; this is what is behind it
+            node.quorum.fetches.handle(request, self.world.now_ms)
+        else:
+            HANDLERS[question.api_key].handle(node, request, self.world.now_ms)
+        (answer,) = answers
+        assert isinstance(answer, kind)
+        return answer
+
+    def take_snapshot(self) -> Position:
+        """Agree on records until the first node has made a snapshot of them."""
+        snapshots = self.node(1).metadata.snapshots
+        while snapshots.newest is None:
+            self.agree_on("1")
+            self.agree_on("2")
+        return snapshots.newest
 
     def come_to_rest(self) -> None:
         """One leader, and every running node has the same log and knows that it is committed."""

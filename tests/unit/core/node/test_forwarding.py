@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,10 +12,8 @@ from tests.unit.core.node.lone_links import LoneLinks
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node import api as apis
-from tidelog.core.node.api import api_58_envelope
 from tidelog.core.node.controller_channel import RETRY_MS, ControllerChannel
 from tidelog.core.node.forwarding import GIVE_UP_MS, IMAGE_WAIT_MS_MAX, Forwarding
-from tidelog.core.node.passed_on import OwnRequest
 from tidelog.core.node.request import Request
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import request_header, response_header
@@ -198,62 +195,6 @@ def test_a_created_topic_is_answered_in_the_end_even_without_it(deciding: list[R
     node.pass_to(IMAGE_WAIT_MS_MAX)
 
     assert _answer_of(request).topics[0].error_code == ErrorCode.NONE
-
-
-def test_an_envelope_is_opened_by_the_controller_only(deciding: list[Request]) -> None:
-    heard: list[Message] = []
-    frame = bytes(_frame("orders"))
-
-    def send(node: FakeNode, data: bytes) -> None:
-        envelope = EnvelopeRequest(request_data=data, request_principal=None)
-        api_58_envelope.handle(cast("Any", node), OwnRequest(envelope, 0, heard.append), 0)
-
-    send(FakeNode(is_active=False), frame)
-    assert heard.pop() == EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    controller = FakeNode(is_active=True)
-    send(controller, frame)
-    assert heard == []
-    deciding[0].answer(made("orders"))
-    answer = heard.pop()
-    assert isinstance(answer, EnvelopeResponse)
-    assert answer.error_code == 0
-    assert bytes(answer.response_data or b"").startswith(response_header(CREATE_TOPICS, VERSION, 9))
-
-
-@pytest.mark.parametrize("is_active", [True, False])
-@pytest.mark.parametrize(
-    ("spoil", "error"),
-    [
-        pytest.param(lambda data: b"", ErrorCode.UNSUPPORTED_VERSION, id="nothing"),
-        pytest.param(lambda data: data[:9], ErrorCode.UNSUPPORTED_VERSION, id="half a header"),
-        pytest.param(lambda data: data[:-2], ErrorCode.UNSUPPORTED_VERSION, id="half a body"),
-        pytest.param(
-            lambda data: b"\x03\xe7" + data[2:], ErrorCode.UNSUPPORTED_VERSION, id="no such API"
-        ),
-        pytest.param(
-            lambda data: b"\0\4\0\0" + data[4:], ErrorCode.UNSUPPORTED_VERSION, id="a former API"
-        ),
-        pytest.param(
-            lambda data: data[:2] + b"\0\x63" + data[4:],
-            ErrorCode.UNSUPPORTED_VERSION,
-            id="no such version",
-        ),
-        pytest.param(
-            lambda data: b"\0\0\0\3" + data[4:], ErrorCode.INVALID_REQUEST, id="not forwarded"
-        ),
-    ],
-)
-def test_what_nobody_could_read_or_would_pass_on_is_refused_by_every_node(
-    deciding: list[Request], spoil: Callable[[bytes], bytes], error: ErrorCode, is_active: bool
-) -> None:
-    heard: list[Message] = []
-    data = spoil(bytes(_frame("orders")))
-    envelope = EnvelopeRequest(request_data=data, request_principal=None)
-    node = FakeNode(is_active=is_active)
-    api_58_envelope.handle(cast("Any", node), OwnRequest(envelope, 0, heard.append), 0)
-
-    assert heard == [EnvelopeResponse(error_code=error)]
-    assert deciding == []
 
 
 def test_the_channel_answers_everybody_when_it_turns_to_another_controller() -> None:
