@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from tests.tidy.reading import Source, python_files
@@ -32,7 +33,8 @@ class Claim(NamedTuple):
     """What is shown, as a sentence."""
 
 
-def claims() -> list[Claim]:
+@cache
+def claims() -> tuple[Claim, ...]:
     """Every claim of the house."""
     tests = [
         source
@@ -40,7 +42,7 @@ def claims() -> list[Claim]:
         if not source.path.startswith("tests/tidy/") and source.path not in PLAYERS
     ]
     everything = [*tests, *_opened_stories()]
-    return [claim for source in everything for claim in claims_of(source)]
+    return tuple(claim for source in everything for claim in claims_of(source))
 
 
 def claims_of(source: Source) -> Iterator[Claim]:

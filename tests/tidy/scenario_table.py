@@ -8,6 +8,7 @@ writes `docs/scenarios-shown.md` anew.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import groupby
 
 from tests.process.played_stories import PLAYED
@@ -41,7 +42,7 @@ ENGINES = {
 NUMBERS = re.compile(r"(\d+)")
 
 
-def table(found: list[Claim]) -> str:
+def table(found: Sequence[Claim]) -> str:
     """The whole page."""
     ordered = sorted(found, key=lambda claim: (_order(claim.id), claim.path, claim.line))
     rows = [

@@ -7,7 +7,7 @@ A claim is the marker `@pytest.mark.scenario("D4-O1", ...)` on a test, a name li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -20,12 +20,12 @@ PROCESSES = ("tests/process/", "tests/compat/")
 MENTIONED = re.compile(r"\b(?:D[1-5]-[A-Z]{1,2}\d+[a-d]?(?:-[AB])?|X-\d+)\b")
 
 
-def unknown_claims(found: list[Claim]) -> list[str]:
+def unknown_claims(found: Sequence[Claim]) -> list[str]:
     """Claims of something that does not exist."""
     return [f"{each.path}:{each.line}: {each.id}" for each in found if not is_known(each.id)]
 
 
-def unshown(wanted: Iterable[str], found: list[Claim]) -> list[str]:
+def unshown(wanted: Iterable[str], found: Sequence[Claim]) -> list[str]:
     """Those that nobody claims; a variant shows its scenario."""
     shown = {each.id.upper() for each in found}
     shown |= {scenario[:-1] for scenario in shown if scenario[-1] in "ABCD"}
