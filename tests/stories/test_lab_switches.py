@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import tidelog.lab.stories  # noqa: F401 - opens the book
-from tidelog.core.node import copying, fetching
+from tidelog.core.node import copying
+from tidelog.core.node.fetch import fetch_answers
 from tidelog.core.replication.follower import EpochEnd, EpochKeeper
 from tidelog.core.replication.partition import Assignment, Partition
 from tidelog.lab.engines.simulator import SimulatorEngine
@@ -48,7 +49,7 @@ def test_without_truncation_replicas_disagree_about_an_offset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A leader that never says where the logs part leaves M3 on A, where B has M4."""
-    monkeypatch.setattr(fetching, "_diverging", lambda *_: None)
+    monkeypatch.setattr(fetch_answers, "_diverging", lambda *_: None)
     report = told("d2_walk_with_acks_1")
 
     assert report.why_not("D2-M9") is not None
@@ -61,7 +62,7 @@ def test_a_cut_that_ignores_older_leaders_is_too_short(
 ) -> None:
     """KIP-279: one question, one cut where the leader says, and no look at one's own epochs."""
     asked: list[object] = []
-    find = fetching._diverging
+    find = fetch_answers._diverging
 
     def leaders_word(log: EpochKeeper, *, diverging: EpochEnd) -> int:
         return min(diverging.end_offset, log.log_end_offset)
@@ -73,7 +74,7 @@ def test_a_cut_that_ignores_older_leaders_is_too_short(
         return found
 
     monkeypatch.setattr(copying, "truncation_end", leaders_word)
-    monkeypatch.setattr(fetching, "_diverging", once)
+    monkeypatch.setattr(fetch_answers, "_diverging", once)
 
     reason = told("leaders_in_quick_succession").why_not("X-3")
 

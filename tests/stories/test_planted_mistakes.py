@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import tidelog.lab.stories  # noqa: F401 - opens the book
-from tidelog.core.node import probes
-from tidelog.core.node.active_controller import ActiveController
+from tidelog.core.node.connections import liveness_probes
+from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.copying import Copy
-from tidelog.core.node.directory_reports import DirectoryReports
+from tidelog.core.node.replicas.directory_reports import DirectoryReports
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage import appending
 from tidelog.core.storage.producers import ProducerStates
@@ -34,7 +34,7 @@ def followers_count_before_they_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_refusal_is_a_proof(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(probes, "KNOCKS", 1)
+    patch.setattr(liveness_probes, "KNOCKS", 1)
 
 
 def nobody_knocks(patch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,19 @@ CORE_ROOMS = (
     "core.transactions",
     "core.node",
 )
+# The rooms of a node. Each may enter the node's own front room and those above it here, so no two
+# of them enter each other; the front room puts them together.
+NODE_ROOMS = (
+    "core.node.connections",
+    "core.node.metadata",
+    "core.node.controller",
+    "core.node.broker",
+    "core.node.replicas",
+    "core.node.fetch",
+    "core.node.api",
+)
+# Other rooms with rooms inside are wings: only their front page is theirs. These hold modules.
+ROOMS_WITH_ROOMS = ("core.node",)
 OUTER_ROOMS = ("client", "judge", "core.model")
 
 DOORS: dict[str, tuple[str, ...]] = {
@@ -34,14 +47,15 @@ DOORS: dict[str, tuple[str, ...]] = {
     "core.replication": ("core.model", "core.wire", "core.storage"),
     "core.groups": ("core.model", "core.wire"),
     "core.transactions": ("core.model", "core.wire"),
-    "core.node": CORE_ROOMS,
+    "core.node": (*CORE_ROOMS, *NODE_ROOMS),
+    **{room: (*CORE_ROOMS, *NODE_ROOMS[:at]) for at, room in enumerate(NODE_ROOMS)},
     # Pure machines and pure judges.
     "client": ("core.model", "core.wire"),
     "judge": ("core.model",),
     # Two worlds for one node; they do not know each other.
     "worlds": (),
-    "worlds.runtime": (*CORE_ROOMS, "client", "judge"),
-    "worlds.simulator": (*CORE_ROOMS, "client", "judge"),
+    "worlds.runtime": (*CORE_ROOMS, *NODE_ROOMS, "client", "judge"),
+    "worlds.simulator": (*CORE_ROOMS, *NODE_ROOMS, "client", "judge"),
     # Rooms that meet brokers over sockets only, never as objects.
     "cluster": OUTER_ROOMS,
     "console": OUTER_ROOMS,

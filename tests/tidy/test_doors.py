@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tidy.plan import DOORS, LIBRARIES
+from tests.tidy.plan import DOORS, LIBRARIES, ROOMS_WITH_ROOMS
 from tests.tidy.reading import Source, python_files
 
 
@@ -38,7 +38,9 @@ def room_of(module: str) -> str | None:
         candidate = ".".join(parts[:length])
         if candidate in DOORS:
             # `core` and `worlds` are wings: only their own front page is in them.
-            is_wing = any(other.startswith(candidate + ".") for other in DOORS)
+            is_wing = candidate not in ROOMS_WITH_ROOMS and any(
+                other.startswith(candidate + ".") for other in DOORS
+            )
             return candidate if not is_wing or length == len(parts) else None
     return None
 

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tidelog.core.model.alarms import Alarm
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.alarms import Alarm
 from tidelog.core.replication import events
 from tidelog.core.replication.follower import (
     EpochEnd,

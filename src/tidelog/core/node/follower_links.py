@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidelog.core.model.alarms import Alarm
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node import cluster_view
-from tidelog.core.node.alarms import Alarm
 from tidelog.core.node.copying import Copy, Key
-from tidelog.core.node.fetch_sessions import INITIAL, NO_SESSION, next_session_epoch
+from tidelog.core.node.fetch.fetch_sessions import INITIAL, NO_SESSION, next_session_epoch
+from tidelog.core.node.metadata import cluster_view
 from tidelog.core.replication import events
 from tidelog.core.replication.follower import back_off_ms
 from tidelog.core.replication.partition import Partition
@@ -180,7 +180,7 @@ class FollowerLink:
 
     def _ask(self, now_ms: int) -> None:
         node = self._node
-        broker_epoch = node.replicas.broker_epoch()
+        broker_epoch = node.replica_manager.broker_epoch()
         link = self._open()
         if link is None or broker_epoch is None:
             self._fail("where the leader is, or who we are, is not known yet", now_ms)
@@ -291,7 +291,7 @@ class FollowerLink:
 
     def _on_closed(self, reason: str, now_ms: int) -> None:
         if reason in _ENDED:
-            self._node.departures.on_connection_lost(self.leader_id, now_ms)
+            self._node.recent_departures.on_connection_lost(self.leader_id, now_ms)
         self._link = None
         self._unanswered = 0
         self._reset_session()

@@ -12,36 +12,36 @@ from random import Random
 
 from tidelog.core.metadata.changes import Change, ConfigChanged
 from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.node.active_controller import ActiveController
-from tidelog.core.node.alarms import Alarms
 from tidelog.core.node.api import HANDLERS
 from tidelog.core.node.api.api_00_produce import ParkedProduce
-from tidelog.core.node.broker_life import BrokerLife
-from tidelog.core.node.connections import Connections
-from tidelog.core.node.controller_channel import ControllerChannel
-from tidelog.core.node.departures import Departures
-from tidelog.core.node.directory_reports import DirectoryReports
+from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
+from tidelog.core.node.broker.producer_ids import ProducerIds
+from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.broker.startup_gate import StartupGate
+from tidelog.core.node.connections.connection import Connections
+from tidelog.core.node.connections.liveness_probes import LivenessProbes
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.connections.request_timeouts import RequestTimeouts
+from tidelog.core.node.controller.active_controller import ActiveController
+from tidelog.core.node.controller.controller_channel import ControllerChannel
+from tidelog.core.node.controller.forwarder import Forwarder
 from tidelog.core.node.events import NodeStarted, NodeStopped
-from tidelog.core.node.fetch_sessions import FetchSessions
-from tidelog.core.node.fetching import ParkedFetch
+from tidelog.core.node.fetch.fetch_answers import ParkedFetch
+from tidelog.core.node.fetch.fetch_sessions import FetchSessions
 from tidelog.core.node.follower_links import FollowerLinks
-from tidelog.core.node.forwarding import Forwarding
-from tidelog.core.node.held_back import HeldBack
-from tidelog.core.node.housekeeping import Housekeeping
-from tidelog.core.node.isr_changes import IsrChanges
-from tidelog.core.node.metadata_log import MetadataLog
-from tidelog.core.node.metadata_quorum import MetadataQuorum
-from tidelog.core.node.partitions import Partitions
+from tidelog.core.node.metadata.metadata_log import MetadataLog
+from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.ports import Outbox
-from tidelog.core.node.probes import Probes
-from tidelog.core.node.producer_ids import ProducerIds
-from tidelog.core.node.read_replicas import ReadReplicas
-from tidelog.core.node.replicas import Replicas
-from tidelog.core.node.request import Request
+from tidelog.core.node.replicas.directory_reports import DirectoryReports
+from tidelog.core.node.replicas.hosted_partitions import HostedPartitions
+from tidelog.core.node.replicas.isr_changes import IsrChanges
+from tidelog.core.node.replicas.log_maintenance import LogMaintenance
+from tidelog.core.node.replicas.replica_manager import ReplicaManager
+from tidelog.core.node.replicas.replica_selector import ReplicaSelector
 from tidelog.core.node.settings import NodeSettings
-from tidelog.core.node.timeouts import Timeouts
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.disk import Disk, File
 from tidelog.core.storage.log import Log
@@ -74,13 +74,13 @@ class Node:
         self.random = random
         self.wall_ms = wall_ms
         self.image = ClusterImage()
-        self.partitions = Partitions()
+        self.partitions = HostedPartitions()
         self.find_partition = self.partitions.find
         self.touch = self.partitions.touch
         self.connections = Connections(outbox)
         self.links = Links(outbox, client_id=f"node-{settings.node_id}")
         self.alarms = Alarms()
-        self.timeouts = Timeouts()
+        self.timeouts = RequestTimeouts()
         self.newly_parked: list[ParkedProduce] = []
         self.dirty_fetches: list[ParkedFetch] = []
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
@@ -92,7 +92,7 @@ class Node:
         self.now_ms = 0  # when the event that is being handled happened
         self.is_stopped = False
         self.is_ready_to_stop = False
-        self.held_back = HeldBack()
+        self.startup_gate = StartupGate()
         self._is_starting = True
         self._is_broker = settings.is_broker
         self._armed_ms: int | None = None
@@ -100,25 +100,25 @@ class Node:
 
     def _build(self) -> None:
         """The parts, which know each other through the node."""
-        self.replicas = Replicas(self)
+        self.replica_manager = ReplicaManager(self)
         self.follower_links = FollowerLinks(self)
         self.isr_changes = IsrChanges(self)
         self.directory_reports = DirectoryReports(self)
-        self.read_replicas = ReadReplicas.of(self)
+        self.replica_selector = ReplicaSelector.of(self)
         self.held_replicas: frozenset[tuple[int, TopicPartition]] = frozenset()
         """A fault for tests: followers that get nothing of a partition that this node leads."""
         self.metadata = MetadataLog(self)
         self.quorum = MetadataQuorum(self)
-        self.housekeeping = Housekeeping(self)
-        self.probes = Probes(self)
-        self.departures = Departures(self)
-        self.controller_channel = ControllerChannel(self)
+        self.log_maintenance = LogMaintenance(self)
+        self.probes = LivenessProbes(self)
+        self.recent_departures = RecentDepartures(self)
+        self.controller_channel = ControllerChannel(self, self._handle)
         self.quorum.on_leader_found.append(self.controller_channel.on_leader_found)
-        self.forwarding = Forwarding(self)
+        self.forwarder = Forwarder(self, self._handle)
         self.active_controller = ActiveController(self)
-        self.metadata.activations += [self.active_controller, self.forwarding]
-        self.broker_life = BrokerLife(self)
-        self.quorum.on_leader_found.append(self.broker_life.on_leader_found)
+        self.metadata.activations += [self.active_controller, self.forwarder]
+        self.broker_lifecycle = BrokerLifecycle(self)
+        self.quorum.on_leader_found.append(self.broker_lifecycle.on_leader_found)
         self.producer_ids = ProducerIds(self)
 
     # Life
@@ -127,15 +127,15 @@ class Node:
         """Open the metadata log and join the cluster. A node alone serves when this returns."""
         self.now_ms = now_ms
         self.metadata.claim_directories()
-        self.replicas.open_directories(self.wall_ms(now_ms))
+        self.replica_manager.open_directories(self.wall_ms(now_ms))
         self.metadata.start(now_ms)
-        self.broker_life.start(now_ms)
-        self.broker_life.end_of_tick(now_ms)
+        self.broker_lifecycle.start(now_ms)
+        self.broker_lifecycle.end_of_tick(now_ms)
         self.metadata.finish_start(now_ms)
         self._is_starting = False
-        self.housekeeping.start(now_ms)
+        self.log_maintenance.start(now_ms)
         self.isr_changes.start(now_ms)
-        if self.broker_life.is_caught_up:
+        if self.broker_lifecycle.is_caught_up:
             self.publish_partitions()
         self.trace.emit(
             NodeStarted(
@@ -151,25 +151,29 @@ class Node:
         if self._is_starting:
             return
         self.metadata.tell_partitions()
-        self.replicas.remove_orphans()
-        self.held_back.let_in(self._handle_late, self.now_ms)
+        self.replica_manager.remove_orphans()
+        self.startup_gate.let_in(self._handle_late, self.now_ms)
+
+    def _handle(self, request: Request, now_ms: int) -> None:
+        """Answer it here, whatever the way by which it came."""
+        HANDLERS[request.api_key].handle(self, request, now_ms)
 
     def _handle_late(self, request: Request, now_ms: int) -> None:
         try:
-            HANDLERS[request.api_key].handle(self, request, now_ms)
+            self._handle(request, now_ms)
         except MalformedMessage as error:
             request.close(f"malformed request: {error}")
 
     def begin_stop(self, now_ms: int) -> None:
         """Hand over what we lead; serve on until `is_ready_to_stop`."""
         self.now_ms = now_ms
-        self.broker_life.leave(now_ms)
+        self.broker_lifecycle.leave(now_ms)
         self._resign_when_left(now_ms)
 
     def stop(self, now_ms: int) -> None:
         """Sync and close everything, and leave the mark that says so."""
         self.is_stopped = True
-        self.replicas.close_cleanly(broker_epoch=self.broker_life.broker_epoch)
+        self.replica_manager.close_cleanly(broker_epoch=self.broker_lifecycle.broker_epoch)
         self.trace.emit(NodeStopped(node_id=self.settings.node_id))
 
     # Events
@@ -199,12 +203,16 @@ class Node:
             body = frame[body_position:]
             request = Request(peer, api_key, version, correlation_id, client_id, body)
             peer.add(request)
-            if api.waits_for_metadata and self._is_broker and not self.broker_life.is_caught_up:
-                self.held_back.add(request)
+            if (
+                api.waits_for_metadata
+                and self._is_broker
+                and not self.broker_lifecycle.is_caught_up
+            ):
+                self.startup_gate.add(request)
             elif api.forward is not None:
                 api.forward(self, request, frame, now_ms)
             elif api.is_forwarded:
-                self.forwarding.forward(request, frame, now_ms)
+                self.forwarder.forward(request, frame, now_ms)
             else:
                 api.handle(self, request, now_ms)
             request.body = None
@@ -235,14 +243,14 @@ class Node:
         if owner is self.metadata.log:
             self.metadata.on_synced(now_ms)
             return
-        partition = self.replicas.partition_of(owner)
+        partition = self.replica_manager.partition_of(owner)
         if partition is not None and partition.waits_for_sync:
             self.touch(partition)
 
     def on_sync_failed(self, file: File, reason: str, now_ms: int) -> None:
         """Final for its log directory: what the kernel could not write may be gone."""
         self.now_ms = now_ms
-        self.replicas.fail_directory_of(file.path, f"sync failed: {reason}")
+        self.replica_manager.fail_directory_of(file.path, f"sync failed: {reason}")
 
     def on_timer(self, now_ms: int) -> None:
         self.now_ms = now_ms
@@ -251,26 +259,26 @@ class Node:
         self.timeouts.expire(now_ms)
         self.links.expire(now_ms)
         self.alarms.run(now_ms)
-        self.housekeeping.run(now_ms)
+        self.log_maintenance.run(now_ms)
 
     def end_of_tick(self, now_ms: int) -> None:
         """Settle what this batch of events changed; the order of the steps is the promise."""
         self.now_ms = now_ms
-        self.replicas.notice_failures()
-        if not self.broker_life.is_caught_up:
-            self.broker_life.end_of_tick(now_ms)
+        self.replica_manager.notice_failures()
+        if not self.broker_lifecycle.is_caught_up:
+            self.broker_lifecycle.end_of_tick(now_ms)
         self._settle_partitions(now_ms)
-        if self.forwarding.waiting_for_image:
-            self.forwarding.end_of_tick()
-        if self.departures.is_due:
-            self.departures.settle(now_ms)
+        if self.forwarder.waiting_for_image:
+            self.forwarder.end_of_tick()
+        if self.recent_departures.is_due:
+            self.recent_departures.settle(now_ms)
         if self.newly_parked:
             self._start_timeouts(now_ms)
         while self.dirty_fetches:
             dirty, self.dirty_fetches = self.dirty_fetches, []
             for parked in dirty:
                 parked.look_again(now_ms)
-        if self.broker_life.may_stop:
+        if self.broker_lifecycle.may_stop:
             self._resign_when_left(now_ms)  # before the answers: those who wait for us hear it
         for dropped in self.connections.flush():
             self.trace.emit(dropped)
@@ -290,13 +298,13 @@ class Node:
     def on_change(self, change: Change) -> None:
         """The image took one committed record: make partitions follow."""
         self.trace.emit(change)
-        if self.broker_life.is_caught_up or isinstance(change, ConfigChanged):
-            self.replicas.on_change(change)
-            self.departures.on_change(change, self.now_ms)
+        if self.broker_lifecycle.is_caught_up or isinstance(change, ConfigChanged):
+            self.replica_manager.on_change(change)
+            self.recent_departures.on_change(change, self.now_ms)
 
     def on_log_failed(self, log: Log) -> None:
         """A log could not be written: its whole directory is given up."""
-        self.replicas.fail_directory_of(log.directory, log.failed or "write failed")
+        self.replica_manager.fail_directory_of(log.directory, log.failed or "write failed")
 
     def check(self) -> None:
         for partition in self.partitions:
@@ -329,7 +337,7 @@ class Node:
 
     def _resign_when_left(self, now_ms: int) -> None:
         """The last thing before the end: others may elect a controller without waiting for us."""
-        if not self.broker_life.may_stop or self.quorum.is_stopping:
+        if not self.broker_lifecycle.may_stop or self.quorum.is_stopping:
             return
         was_leader = self.quorum.is_leader and not self.quorum.is_alone
         self.quorum.resign(now_ms)
@@ -350,7 +358,7 @@ class Node:
 
     def _arm(self, now_ms: int) -> None:
         """Ask for a timer, if none is set early enough; at the end of every tick, so no calls."""
-        deadline_ms = self.housekeeping.next_deadline_ms
+        deadline_ms = self.log_maintenance.next_deadline_ms
         look_at_ms = self.links.look_at_ms
         if look_at_ms is not None and look_at_ms < deadline_ms:
             deadline_ms = look_at_ms

@@ -23,7 +23,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, NoReturn
 
 from tidelog.core.model.listeners import Listener
-from tidelog.core.node.identity import CannotStart as NotOurDirectory
+from tidelog.core.node.metadata.node_identity import CannotStart as NotOurDirectory
 from tidelog.core.node.node import Node
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.disk import DiskError
@@ -219,7 +219,7 @@ class Broker:
 
     def _admission(self) -> Admission:
         """As the settings are now; there cannot be more connections than descriptors."""
-        value = self._node.replicas.broker_value
+        value = self._node.replica_manager.broker_value
         connections_max, per_ip_max = value("max.connections"), value("max.connections.per.ip")
         assert isinstance(connections_max, int) and isinstance(per_ip_max, int)
         text = value(PER_IP_OVERRIDES)

@@ -14,8 +14,8 @@ from typing import Protocol
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.node.connections import Connections
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.connection import Connections
+from tidelog.core.node.connections.request import Request
 from tidelog.core.wire.headers import RequestHeader
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.events import FaultsChanged

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from tidelog.core.model.trace import Trace
-from tidelog.core.node.identity import CannotStart
+from tidelog.core.node.metadata.node_identity import CannotStart
 from tidelog.core.node.ports import Outbox, Part
 from tidelog.core.storage.disk import Disk, DiskError, File
 from tidelog.core.wire.frames import FrameReader

@@ -8,11 +8,11 @@ from typing import Any
 
 from tidelog.core.controller import admission, alter_partition
 from tidelog.core.node import copying
-from tidelog.core.node.broker_life import BrokerLife
+from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
 from tidelog.core.node.copying import Copy
 from tidelog.core.node.follower_links import FollowerLinks
-from tidelog.core.node.metadata_quorum import MetadataQuorum
-from tidelog.core.node.replicas import Replicas
+from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
+from tidelog.core.node.replicas.replica_manager import ReplicaManager
 from tidelog.core.quorum.leadership import Leadership as QuorumLeadership
 from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
@@ -46,11 +46,11 @@ _wanted = Copy.wanted
 _read_state = MetadataQuorum._read_state
 _on_start = Quorum.on_start
 _on_high_watermark = MetadataQuorum._on_high_watermark
-_broker_start = BrokerLife.start
+_broker_start = BrokerLifecycle.start
 _covered_end_offset = Leadership.covered_end_offset
 _truncate = Shrinking._truncate
 _refuse_members = alter_partition._refuse_members
-_may_join = Replicas.may_join
+_may_join = ReplicaManager.may_join
 
 
 def cut_by_high_watermark(self: FollowerLinks, partition: Partition) -> None:
@@ -101,7 +101,7 @@ def replace_epoch(member: alter_partition.Member) -> alter_partition.Member:
     return alter_partition.Member(member.broker_id, None)
 
 
-def any_process_may_join(self: Replicas, broker_id: int, broker_epoch: int | None) -> bool:
+def any_process_may_join(self: ReplicaManager, broker_id: int, broker_epoch: int | None) -> bool:
     broker = self._node.image.brokers.get(broker_id)
     return broker is not None and broker.is_active
 
@@ -136,7 +136,7 @@ def lead_on_after_restart(self: Quorum, now_ms: int) -> Ready:
     return ready
 
 
-def resume_leaderships(self: BrokerLife, now_ms: int) -> None:
+def resume_leaderships(self: BrokerLifecycle, now_ms: int) -> None:
     """A broker that restarts leads what its old metadata says, before it has registered."""
     _broker_start(self, now_ms)
     self.is_caught_up = True
@@ -216,7 +216,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         within=120,
         patches=[
             Patch(alter_partition, "_refuse_members", any_process),
-            Patch(Replicas, "may_join", any_process_may_join),
+            Patch(ReplicaManager, "may_join", any_process_may_join),
         ],
     ),
     _mutant(
@@ -238,7 +238,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "a broker that restarts leads on what it led before, in the same leader epoch",
         caught_by=[leadership.ONE_LEADER],
         within=5,
-        patches=[Patch(BrokerLife, "start", resume_leaderships)],
+        patches=[Patch(BrokerLifecycle, "start", resume_leaderships)],
     ),
     _mutant(
         "apply-before-commit",

@@ -143,7 +143,7 @@ class Observation:
     # Looking at a node.
 
     def _look(self, node_id: int, view: NodeView, node: Node) -> None:
-        broker_epoch = node.broker_life.broker_epoch
+        broker_epoch = node.broker_lifecycle.broker_epoch
         if broker_epoch is not None and broker_epoch != view.broker_epoch:
             view.broker_epoch = broker_epoch
             self.court.on_registered(node_id, broker_epoch)

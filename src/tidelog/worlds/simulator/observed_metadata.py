@@ -21,7 +21,7 @@ from tidelog.core.metadata.changes import (
     TopicDeleted,
 )
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.node.metadata_records import decode_batches
+from tidelog.core.node.metadata.metadata_records import decode_batches
 from tidelog.core.node.node import Node
 from tidelog.core.storage.log import Log
 from tidelog.judge.cluster.court import Court

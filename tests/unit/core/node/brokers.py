@@ -106,16 +106,16 @@ class Brokers:
         identity = SimpleNamespace(directory_ids=(DIRECTORY,))
         node.metadata = cast("Any", SimpleNamespace(log=None, is_active=False, identity=identity))
         node.controller_channel = cast("Any", Channel(self, broker_id))
-        node.broker_life.broker_epoch = broker_id if broker_epoch is None else broker_epoch
+        node.broker_lifecycle.broker_epoch = broker_id if broker_epoch is None else broker_epoch
         node.now_ms = self.now_ms
-        node.replicas.open_directories(node.wall_ms(self.now_ms))
-        node.housekeeping.start(self.now_ms)
+        node.replica_manager.open_directories(node.wall_ms(self.now_ms))
+        node.log_maintenance.start(self.now_ms)
         node.isr_changes.start(self.now_ms)
         self.nodes[broker_id] = node
         self.syncs[broker_id] = True
         for record in self.records:
             self._tell(node, record)
-        node.broker_life.is_caught_up = True
+        node.broker_lifecycle.is_caught_up = True
         for known in node.image.topics.values():
             for index in range(len(known.partitions)):
                 node.on_change(partition_changed(known, index))

@@ -11,11 +11,13 @@ from tests.unit.core.metadata.given import broker, image
 from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
-from tidelog.core.node.active_controller import ActiveController
-from tidelog.core.node.alarms import Alarms
-from tidelog.core.node.controller_channel import ControllerChannel
-from tidelog.core.node.departures import Departures
-from tidelog.core.node.producer_ids import ProducerIds
+from tidelog.core.model.alarms import Alarms
+from tidelog.core.node.api import HANDLERS
+from tidelog.core.node.broker.producer_ids import ProducerIds
+from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.controller.active_controller import ActiveController
+from tidelog.core.node.controller.controller_channel import ControllerChannel
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.schema import Message
@@ -77,12 +79,17 @@ class Broker:
         self.random = Random(7)
         self.now_ms = 1_000
         self.alarms = Alarms()
-        self.broker_life = SimpleNamespace(broker_epoch=self.image.brokers[NODE_ID].broker_epoch)
-        self.departures = Departures(cast("Any", self))
-        self.controller_channel = ControllerChannel(cast("Any", self))
+        self.broker_lifecycle = SimpleNamespace(
+            broker_epoch=self.image.brokers[NODE_ID].broker_epoch
+        )
+        self.recent_departures = RecentDepartures(cast("Any", self))
+        self.controller_channel = ControllerChannel(cast("Any", self), self._handle)
         self.active_controller = ActiveController(cast("Any", self))
         self.producer_ids = ProducerIds(cast("Any", self))
         self.answers: list[tuple[int, bytes]] = []
+
+    def _handle(self, request: Request, now_ms: int) -> None:
+        HANDLERS[request.api_key].handle(cast("Any", self), request, now_ms)
 
     def wall_ms(self, now_ms: int) -> int:
         return now_ms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.trace import ListTrace
-from tidelog.core.node.alarms import Alarms
 from tidelog.core.wire.links import Links
 
 

@@ -12,11 +12,11 @@ from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.cluster import PartitionState, partition_record
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord, TopicRecord
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import ListTrace
-from tidelog.core.node.alarms import Alarms
-from tidelog.core.node.metadata_log import MetadataLog
-from tidelog.core.node.metadata_quorum import MetadataQuorum
+from tidelog.core.node.metadata.metadata_log import MetadataLog
+from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import File
@@ -80,7 +80,7 @@ class Run:
         self.random = Random(machine.lives)
         self.changes: list[Change] = []
         self.failures: list[str] = []
-        self.replicas = SimpleNamespace(directories=[directory(self.disk, self.trace)])
+        self.replica_manager = SimpleNamespace(directories=[directory(self.disk, self.trace)])
         self.alarms = Alarms()
         self.dirty_fetches: list[Any] = []
         self.metadata = MetadataLog(cast("Any", self))

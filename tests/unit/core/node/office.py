@@ -13,11 +13,11 @@ from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.features import SUPPORTED
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.trace import ListTrace
-from tidelog.core.node.active_controller import ActiveController
-from tidelog.core.node.alarms import Alarms
 from tidelog.core.node.api import api_62_broker_registration, api_63_broker_heartbeat
-from tidelog.core.node.departures import Departures
+from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.messages.api_62_broker_registration import (
@@ -104,7 +104,7 @@ class Office:
         self.alarms = Alarms()
         self.random = Random(1)
         self.quorum = SimpleNamespace(quorum_epoch=3)
-        self.departures = Departures(cast("Any", self))
+        self.recent_departures = RecentDepartures(cast("Any", self))
         self.probes = SimpleNamespace(probe=self._probe)
         self.knocks: dict[tuple[str, int], Callable[[bool, int], None]] = {}
         self.active_controller = ActiveController(cast("Any", self))

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from tidelog.core.metadata.records import ConfigRecord
 from tidelog.core.node.api import HANDLERS
+from tidelog.core.node.connections.forwarded_requests import LocalRequest
 from tidelog.core.node.node import Node
-from tidelog.core.node.passed_on import OwnRequest
 from tidelog.core.quorum.values import Position
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 from tidelog.core.wire.schema import Message
@@ -98,10 +98,10 @@ class QuorumCluster:
     def ask(self, node_id: int, question: Message, kind: type[A]) -> A:
         """Another node's or a client's question in its newest version, answered at once."""
         answers: list[Message] = []
-        request = OwnRequest(question, max(HANDLERS[question.api_key].versions), answers.append)
+        request = LocalRequest(question, max(HANDLERS[question.api_key].versions), answers.append)
         node = self.node(node_id)
         if isinstance(question, FetchRequest):  # its handler reads bytes; this is what is behind it
-            node.quorum.fetches.handle(request, self.world.now_ms)
+            node.quorum.fetch_server.handle(request, self.world.now_ms)
         else:
             HANDLERS[question.api_key].handle(node, request, self.world.now_ms)
         (answer,) = answers

@@ -6,7 +6,7 @@ from tests.unit.core.controller.cluster import broker, state
 from tests.unit.core.metadata.given import topic
 from tests.unit.core.node.office import Office
 from tidelog.core.controller.events import BrokerFenced
-from tidelog.core.node.active_controller import KNOCK_AGAIN_MS
+from tidelog.core.node.controller.active_controller import KNOCK_AGAIN_MS
 
 
 def office() -> Office:

@@ -241,7 +241,7 @@ def test_the_former_self_of_a_restarted_broker_is_refused() -> None:
     assert cluster.end(2) == 0  # it fetches with the broker epoch of its former self
     assert not cluster.wishes
 
-    cluster.nodes[2].broker_life.broker_epoch = 77
+    cluster.nodes[2].broker_lifecycle.broker_epoch = 77
     cluster.pass_time(1_000)
     wish = cluster.wishes[0].request.topics[0].partitions[0]
     assert [(m.broker_id, m.broker_epoch) for m in wish.new_isr_with_epochs] == [(1, 1), (2, 77)]
@@ -294,7 +294,7 @@ def test_a_follower_with_another_broker_epoch_returns_to_the_set_of_a_quiet_part
 
     cluster.register(2, broker_epoch=77)
     cluster.set_isr(1)
-    cluster.nodes[2].broker_life.broker_epoch = 77
+    cluster.nodes[2].broker_lifecycle.broker_epoch = 77
     cluster.pass_time(1_000)
 
     assert isr(cluster) == (1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.core.node.test_identity import a_disk
+from tests.unit.core.node.metadata.test_node_identity import a_disk
 from tidelog.core.storage import quorum_state
 from tidelog.core.storage.quorum_state import CorruptQuorumState, RememberedElection
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NoReturn, cast
 
 from tidelog.core.model.trace import ListTrace
-from tidelog.core.node.connections import Connections
+from tidelog.core.node.connections.connection import Connections
 from tidelog.core.wire.headers import request_header
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.fault_gate import FaultGate

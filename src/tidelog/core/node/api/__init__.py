@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidelog.core.wire.messages import modules_by_api_key
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 FLAGS = frozenset({"BETWEEN_NODES", "WAITS_FOR_METADATA", "ANSWERS_ANY_VERSION", "FORWARDED"})
 

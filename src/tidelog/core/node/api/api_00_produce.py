@@ -12,8 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.hosted import NOBODY, endpoints_of, leader_of, refuse_unhosted
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.replicas.partition_lookup import (
+    NOBODY,
+    endpoints_of,
+    leader_of,
+    refuse_unhosted,
+)
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.appending import Appended
 from tidelog.core.storage.validation import Refusal, split_batches

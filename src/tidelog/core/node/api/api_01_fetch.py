@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import METADATA_TOPIC_ID
 from tidelog.core.model.topic_name import METADATA_TOPIC
-from tidelog.core.node.fetching import ParkedFetch, answer, answer_error, assemble, refuse_whole
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.fetch.fetch_answers import (
+    ParkedFetch,
+    answer,
+    answer_error,
+    assemble,
+    refuse_whole,
+)
 from tidelog.core.wire.fetch_fast import decode_fetch
 
 if TYPE_CHECKING:
@@ -22,14 +28,14 @@ API_KEY = 1
 VERSIONS = range(4, 19)
 ISOLATION_LEVELS = (0, 1)
 METADATA_NAMES = (METADATA_TOPIC_ID, METADATA_TOPIC)
-"""The log that has its own rules (node/metadata_fetches.py)."""
+"""The log that has its own rules (node/metadata_fetch_server.py)."""
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
     assert request.body is not None
     call = decode_fetch(request.body, request.version)
     if call.topics and call.topics[0][0] in METADATA_NAMES:
-        node.quorum.fetches.handle(request, now_ms)
+        node.quorum.fetch_server.handle(request, now_ms)
         return
     if call.isolation_level not in ISOLATION_LEVELS:
         refuse_whole(request, call, ErrorCode.UNKNOWN_SERVER_ERROR)

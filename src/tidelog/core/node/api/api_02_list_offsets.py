@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.hosted import find_hosted, leader_epoch_of
+from tidelog.core.node.replicas.partition_lookup import find_hosted, leader_epoch_of
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log import TimestampedOffset
@@ -25,8 +25,8 @@ from tidelog.core.wire.messages.api_02_list_offsets import (
 from tidelog.core.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 2
 VERSIONS = range(1, 12)

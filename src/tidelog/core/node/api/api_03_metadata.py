@@ -1,9 +1,9 @@
 """Metadata (api key 3), versions 0 to 13.
 
 The brokers, and the topics asked for: by name, by id from version 12 on, or all of them. Answered
-from the committed image, at once unless a leader was lost a moment ago (departures.py). A name that
-is not there is created if the broker and the request both allow it; the answer still says that it
-is unknown, and the client asks again.
+from the committed image, at once unless a leader was lost a moment ago (recent_departures.py). A
+name that is not there is created if the broker and the request both allow it; the answer still says
+that it is unknown, and the client asks again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicId
 from tidelog.core.model.topic_name import is_internal_topic, refuse_topic_name
-from tidelog.core.node import cluster_view
+from tidelog.core.node.metadata import cluster_view
 from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -28,8 +28,8 @@ from tidelog.core.wire.messages.api_03_metadata import (
 from tidelog.core.wire.messages.api_19_create_topics import CreatableTopic, CreateTopicsRequest
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 3
 VERSIONS = range(14)
@@ -55,12 +55,14 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 def _answer(node: Node, request: Request, asked: MetadataRequest, now_ms: int) -> None:
     """Now, or when it is decided who leads instead of those that we miss."""
-    missed = node.departures.missed(now_ms)
+    missed = node.recent_departures.missed(now_ms)
     if missed and _names_any(node.image, asked, missed):
-        node.departures.wait(request, lambda now_ms: _answer(node, request, asked, now_ms), now_ms)
+        node.recent_departures.wait(
+            request, lambda now_ms: _answer(node, request, asked, now_ms), now_ms
+        )
         return
     response = MetadataResponse(
-        brokers=_brokers(node.departures.listed(now_ms)),
+        brokers=_brokers(node.recent_departures.listed(now_ms)),
         cluster_id=node.metadata.cluster_id,
         controller_id=cluster_view.controller_id(node.image, node_id=node.settings.node_id),
         topics=_topics(node, asked, version=request.version, now_ms=now_ms),

@@ -18,8 +18,8 @@ from tidelog.core.wire.messages.api_10_find_coordinator import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 10
 VERSIONS = range(7)

@@ -22,8 +22,8 @@ from tidelog.core.wire.messages.api_18_api_versions import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 18
 VERSIONS = range(5)

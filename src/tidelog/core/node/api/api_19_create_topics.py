@@ -14,7 +14,7 @@ from tidelog.core.controller.partitions import Assignment
 from tidelog.core.controller.topics import CreatedTopic, NewTopic, decide_create
 from tidelog.core.model.config_resolution import BrokerLayers, resolve_topic_config
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.creation import broker_layers, creation_rules
+from tidelog.core.node.controller.topic_creation_rules import broker_layers, creation_rules
 from tidelog.core.wire.messages.api_19_create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -24,8 +24,8 @@ from tidelog.core.wire.messages.api_19_create_topics import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 19
 VERSIONS = range(2, 8)

@@ -18,8 +18,8 @@ from tidelog.core.wire.messages.api_20_delete_topics import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 20
 VERSIONS = range(1, 7)

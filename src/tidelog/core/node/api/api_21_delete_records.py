@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import is_internal_topic
-from tidelog.core.node.hosted import find_leader
+from tidelog.core.node.replicas.partition_lookup import find_leader
 from tidelog.core.replication.partition import Partition
 from tidelog.core.wire.messages.api_21_delete_records import (
     DeleteRecordsPartitionResult,
@@ -21,8 +21,8 @@ from tidelog.core.wire.messages.api_21_delete_records import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 21
 VERSIONS = range(3)

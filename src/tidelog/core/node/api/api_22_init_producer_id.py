@@ -18,8 +18,8 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 22
 VERSIONS = range(6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.hosted import find_leader, leader_epoch_of
+from tidelog.core.node.replicas.partition_lookup import find_leader, leader_epoch_of
 from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -19,8 +19,8 @@ from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 23
 VERSIONS = range(2, 5)

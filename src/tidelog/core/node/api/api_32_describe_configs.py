@@ -22,7 +22,7 @@ from tidelog.core.model.config_resolution import (
 )
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import refuse_topic_name
-from tidelog.core.node.creation import broker_layers
+from tidelog.core.node.controller.topic_creation_rules import broker_layers
 from tidelog.core.wire.messages.api_32_describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -33,8 +33,8 @@ from tidelog.core.wire.messages.api_32_describe_configs import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 32
 VERSIONS = range(1, 5)

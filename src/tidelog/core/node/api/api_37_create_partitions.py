@@ -18,8 +18,8 @@ from tidelog.core.wire.messages.api_37_create_partitions import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 37
 VERSIONS = range(4)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.controller.elect_leaders import Asked, everywhere
 from tidelog.core.controller.election import Election
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_43_elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -22,8 +22,8 @@ from tidelog.core.wire.messages.api_43_elect_leaders import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 43
 VERSIONS = range(3)

@@ -26,8 +26,8 @@ from tidelog.core.model.broker_config import refuse_dynamic_change
 from tidelog.core.model.config_resolution import SettingRules
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api.api_32_describe_configs import BROKER_LOGGER, KNOWN_TYPES, refuse_broker
-from tidelog.core.node.creation import broker_layers
-from tidelog.core.node.partly_answered import PartlyAnswered
+from tidelog.core.node.connections.forwarded_requests import RemainderRequest
+from tidelog.core.node.controller.topic_creation_rules import broker_layers
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
     AlterConfigsResource,
@@ -37,8 +37,8 @@ from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 44
 VERSIONS = range(2)
@@ -55,7 +55,7 @@ def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> Non
     refusals = _refuse_forms(asked, node)
     remaining = _remaining(asked, refusals)
     if len(remaining) == len(asked.resources):
-        node.forwarding.forward(request, frame, now_ms)
+        node.forwarder.forward(request, frame, now_ms)
         return
     if not remaining:
         request.answer(_answer(asked, refusals))
@@ -66,8 +66,8 @@ def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> Non
         decided = decode(IncrementalAlterConfigsResponse, answer, request.version)
         return _answer(asked, refusals | _outcomes(decided))
 
-    partly = PartlyAnswered(request, rest, merge)
-    node.forwarding.forward(partly, partly.frame, now_ms)
+    partly = RemainderRequest(request, rest, merge)
+    node.forwarder.forward(partly, partly.frame, now_ms)
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

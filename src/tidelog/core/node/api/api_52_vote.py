@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.quorum_answers import UNKNOWN, endpoint_of_leader, refuse_whole
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.quorum_answers import UNKNOWN, endpoint_of_leader, refuse_whole
 from tidelog.core.quorum.values import Position, VoteAnswer, VoteCall
 from tidelog.core.wire.messages.api_52_vote import (
     NodeEndpoint,

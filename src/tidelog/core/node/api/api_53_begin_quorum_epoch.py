@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.quorum_answers import (
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.quorum_answers import (
     UNKNOWN,
     endpoint_of_leader,
     leader_or_unknown,
     refuse_past,
     refuse_whole,
 )
-from tidelog.core.node.request import Request
 from tidelog.core.wire.messages.api_53_begin_quorum_epoch import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,

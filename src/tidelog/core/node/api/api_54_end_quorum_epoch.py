@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.quorum_answers import (
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.quorum_answers import (
     endpoint_of_leader,
     leader_or_unknown,
     refuse_past,
     refuse_whole,
 )
-from tidelog.core.node.request import Request
 from tidelog.core.wire.messages.api_54_end_quorum_epoch import (
     EndQuorumEpochRequest,
     EndQuorumEpochRequestPartition,

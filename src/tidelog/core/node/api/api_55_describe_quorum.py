@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
-from tidelog.core.node.quorum_answers import UNKNOWN
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.quorum_answers import UNKNOWN
 from tidelog.core.quorum.leadership import Progress
 from tidelog.core.wire.messages.api_55_describe_quorum import (
     DescribeQuorumRequest,
@@ -108,7 +108,7 @@ def _replica(node: Node, replica_id: int, progress: Progress, now_ms: int) -> Re
         progress.fetched_ms,
         progress.caught_up_ms,
     )
-    directory_id = node.quorum.fetches.directory_ids.get(replica_id, NO_DIRECTORY)
+    directory_id = node.quorum.fetch_server.directory_ids.get(replica_id, NO_DIRECTORY)
     if replica_id == node.settings.node_id:
         end_offset = node.metadata.log.log_end_offset
         fetched_ms = caught_up_ms = now_ms

@@ -13,7 +13,7 @@ from tidelog.core.controller.alter_partition import IsrChange, IsrChanged, Membe
 from tidelog.core.metadata.partition_index import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_56_alter_partition import (
     AlterPartitionRequest,
     AlterPartitionRequestPartition,
@@ -23,8 +23,8 @@ from tidelog.core.wire.messages.api_56_alter_partition import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 56
 VERSIONS = range(2, 4)

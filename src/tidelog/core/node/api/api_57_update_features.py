@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.controller.decision import Refusal
 from tidelog.core.controller.feature_levels import Direction, FeatureUpdate, decide_features
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_57_update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -20,8 +20,8 @@ from tidelog.core.wire.messages.api_57_update_features import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 57
 VERSIONS = range(3)

@@ -20,8 +20,8 @@ from tidelog.core.wire.messages.api_58_envelope import EnvelopeRequest, Envelope
 
 if TYPE_CHECKING:
     from tidelog.core.node.api import Api
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 58
 VERSIONS = range(1)
@@ -45,7 +45,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         code = ErrorCode.NOT_CONTROLLER if answer is None else ErrorCode.NONE
         request.answer(EnvelopeResponse(response_data=answer, error_code=code))
 
-    node.forwarding.decide(inner, decided, now_ms)
+    node.forwarder.decide(inner, decided, now_ms)
 
 
 def _refuse(inner: memoryview, handlers: Mapping[int, Api]) -> ErrorCode:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
-from tidelog.core.node.quorum_answers import endpoint_of_leader, leader_or_unknown
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.quorum_answers import endpoint_of_leader, leader_or_unknown
 from tidelog.core.quorum.values import Position
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.wire.messages.api_59_fetch_snapshot import (
@@ -77,7 +77,7 @@ def _read(
     try:
         told.unaligned_records = file.read(partition.position, max(1, bytes_max))
     except DiskError as error:
-        node.replicas.fail_directory_of(error.path, error.reason)
+        node.replica_manager.fail_directory_of(error.path, error.reason)
         return ErrorCode.KAFKA_STORAGE_ERROR
     told.size = file.size_bytes
     told.position = partition.position

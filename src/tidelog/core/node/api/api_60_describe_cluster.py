@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node import cluster_view
+from tidelog.core.node.metadata import cluster_view
 from tidelog.core.wire.messages.api_60_describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -17,8 +17,8 @@ from tidelog.core.wire.messages.api_60_describe_cluster import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 60
 VERSIONS = range(3)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import refuse_topic_name
-from tidelog.core.node.hosted import find_hosted
+from tidelog.core.node.replicas.partition_lookup import find_hosted
 from tidelog.core.storage.producers import Producer, sequence_before
 from tidelog.core.wire.messages.api_61_describe_producers import (
     DescribeProducersRequest,
@@ -22,8 +22,8 @@ from tidelog.core.wire.messages.api_61_describe_producers import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 61
 VERSIONS = range(1)

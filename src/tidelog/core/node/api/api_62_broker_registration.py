@@ -11,15 +11,15 @@ from tidelog.core.controller.admission import Newcomer
 from tidelog.core.controller.decision import Refusal
 from tidelog.core.metadata.cluster import Endpoint, FeatureRange
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_62_broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 62
 VERSIONS = range(5)

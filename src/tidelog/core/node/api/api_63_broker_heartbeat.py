@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.controller.heartbeat import Standing
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.answering import answer_when_committed
-from tidelog.core.node.heartbeats import Heartbeat
+from tidelog.core.node.controller.broker_heartbeats import Heartbeat
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_63_broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 63
 VERSIONS = range(3)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_64_unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 64
 VERSIONS = range(1)

@@ -12,7 +12,7 @@ from tidelog.core.controller.directories import Placed
 from tidelog.core.metadata.partition_index import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
-from tidelog.core.node.answering import answer_when_committed
+from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -22,8 +22,8 @@ from tidelog.core.wire.messages.api_73_assign_replicas_to_dirs import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 73
 VERSIONS = range(1)

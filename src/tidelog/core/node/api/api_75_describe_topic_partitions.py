@@ -13,7 +13,7 @@ from tidelog.core.metadata.cluster import Topic
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import is_internal_topic, refuse_topic_name
-from tidelog.core.node import cluster_view
+from tidelog.core.node.metadata import cluster_view
 from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -23,8 +23,8 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
-    from tidelog.core.node.request import Request
 
 API_KEY = 75
 VERSIONS = range(1)

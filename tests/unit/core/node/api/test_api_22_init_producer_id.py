@@ -8,7 +8,7 @@ from tests.unit.core.node.given import Broker
 from tidelog.core.metadata.records import ProducerIdsRecord
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_22_init_producer_id as api
-from tidelog.core.node.producer_ids import WAIT_MS
+from tidelog.core.node.broker.producer_ids import WAIT_MS
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,

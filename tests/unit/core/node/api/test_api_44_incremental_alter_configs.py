@@ -12,7 +12,7 @@ from tests.unit.core.node.given import NODE_ID, Broker
 from tidelog.core.metadata.records import ClearElrRecord, ConfigRecord
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_44_incremental_alter_configs as api
-from tidelog.core.node.request import Request
+from tidelog.core.node.connections.request import Request
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import read_request_header, request_header, response_header
 from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
@@ -209,7 +209,7 @@ class Asked:
         self.answers: list[Any] = []
         node = SimpleNamespace(
             settings=SimpleNamespace(node_id=NODE_ID),
-            forwarding=SimpleNamespace(
+            forwarder=SimpleNamespace(
                 forward=lambda request, frame, now_ms: self.passed_on.append(
                     (request, bytes(frame))
                 )

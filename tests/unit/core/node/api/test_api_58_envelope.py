@@ -10,7 +10,7 @@ import pytest
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_58_envelope as api
-from tidelog.core.node.passed_on import OwnRequest
+from tidelog.core.node.connections.forwarded_requests import LocalRequest
 from tidelog.core.wire.codec import encode
 from tidelog.core.wire.headers import request_header
 from tidelog.core.wire.messages.api_19_create_topics import CreatableTopic, CreateTopicsRequest
@@ -29,7 +29,7 @@ class Controller:
 
     def __init__(self, *, is_active: bool = True) -> None:
         self.metadata = SimpleNamespace(is_active=is_active)
-        self.forwarding = SimpleNamespace(decide=self._decide)
+        self.forwarder = SimpleNamespace(decide=self._decide)
         self.deciding: list[tuple[bytes, Callable[[bytes | None, int], None]]] = []
         self.answers: list[Message] = []
 
@@ -40,7 +40,7 @@ class Controller:
 
     def send(self, data: bytes) -> None:
         envelope = EnvelopeRequest(request_data=data, request_principal=None)
-        api.handle(cast("Any", self), OwnRequest(envelope, 0, self.answers.append), 0)
+        api.handle(cast("Any", self), LocalRequest(envelope, 0, self.answers.append), 0)
 
 
 def test_the_controller_answers_with_the_bytes_of_its_decision() -> None:

@@ -1,0 +1,1 @@
+"""A broker as a member of the cluster: registration, heartbeats, start and clean stop."""

@@ -1,0 +1,1 @@
+"""The active controller, and the way to it from every other node."""

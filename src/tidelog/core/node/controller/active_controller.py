@@ -1,0 +1,357 @@
+"""The active controller of a cluster: it admits and fences brokers and keeps partitions led.
+
+It acts on the decided image, so each decision sees the ones before it, and what it told is told
+again by nobody: answers wait until everything decided so far is committed. On a node that does not
+lead the quorum it does nothing.
+
+Two things end a broker's session: silence, and with `tidelog.failure.detection=connection` the
+proof that its process is dead. A connection that breaks is only a hint; the proof is that nobody
+listens where the broker said that it would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.core.controller.admission import Newcomer, decide_admission, refuse_newcomer
+from tidelog.core.controller.alter_partition import (
+    IsrChange,
+    IsrChanged,
+    decide_isr_changes,
+    refuse_broker_epoch,
+)
+from tidelog.core.controller.decision import RECORDS_PER_DECISION_MAX, Refusal
+from tidelog.core.controller.directories import Placed, decide_directories
+from tidelog.core.controller.elect_leaders import (
+    Asked,
+    decide_balance,
+    decide_elections,
+    decide_unclean_round,
+)
+from tidelog.core.controller.election import Election
+from tidelog.core.controller.election_settings import ElectionSettings
+from tidelog.core.controller.events import BrokerRefused, ControllerActivated, ControllerResigned
+from tidelog.core.controller.fencing import decide_fencing, decide_forgetting
+from tidelog.core.controller.heartbeat import Standing
+from tidelog.core.controller.leadership import Shift
+from tidelog.core.controller.liveness import Sessions
+from tidelog.core.controller.producer_ids import decide_block
+from tidelog.core.metadata.cluster import Broker
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.records import MetadataRecord
+from tidelog.core.model.alarms import Alarm
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.controller.broker_heartbeats import (
+    BrokerHeartbeats,
+    Heartbeat,
+    HeartbeatOutcome,
+)
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+
+
+KNOCK_AGAIN_MS = 500
+"""At the doors of brokers that are not fenced, and that we have no connection with."""
+
+
+class ActiveController:
+    """Invariant: while this node is not active there are no sessions and no alarms."""
+
+    def __init__(self, node: Node) -> None:
+        settings = node.settings
+        self._node = node
+        self._timeout_ms = settings.integer("broker.session.timeout.ms")
+        self._interval_ms = settings.integer("broker.heartbeat.interval.ms")
+        self._trusts_connections = settings.text("tidelog.failure.detection") == "connection"
+        self.sessions = Sessions(timeout_ms=self._timeout_ms)
+        self._heartbeats = BrokerHeartbeats(self)
+        self._session_alarm: Alarm | None = None
+        self._knocking: Alarm | None = None
+        self._rounds: list[Alarm] = []
+
+    @property
+    def image(self) -> ClusterImage:
+        return self._node.metadata.decided_image
+
+    @property
+    def settings(self) -> ElectionSettings:
+        """As they are now, in the decided image."""
+        return ElectionSettings(self.image, self._node.settings.texts)
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next record of the metadata log will stand."""
+        return self._node.metadata.log.log_end_offset
+
+    @property
+    def own_reading(self) -> tuple[int, int]:
+        """This node, and how far its own image is."""
+        return self._node.settings.node_id, self._node.metadata.applied_end_offset
+
+    # Taking over and resigning
+
+    def on_activated(self, now_ms: int) -> None:
+        """The decided image is complete. Everybody gets a full session, and a knock."""
+        brokers = list(self.image.brokers.values())
+        self.sessions.start(brokers, now_ms=now_ms)
+        self._node.trace.emit(
+            ControllerActivated(
+                controller_epoch=self._node.quorum.quorum_epoch, brokers=len(brokers)
+            )
+        )
+        self._arm_sessions()
+        self._start_rounds(now_ms)
+        self._knock_at_unheard(now_ms)
+
+    def on_resigned(self, now_ms: int) -> None:
+        self._node.trace.emit(ControllerResigned(controller_epoch=self._node.quorum.quorum_epoch))
+        self.sessions.clear()
+        for alarm in (self._session_alarm, self._knocking, *self._rounds):
+            if alarm is not None:
+                alarm.cancel()
+        self._session_alarm = self._knocking = None
+        self._rounds.clear()
+
+    # What brokers and clients ask for; the answers wait for the commit (committed_answers.py)
+
+    def register(self, newcomer: Newcomer, *, is_own: bool, now_ms: int) -> int | Refusal:
+        """The broker epoch of a process that may register. `is_own`: it is this process."""
+        known = self.image.brokers.get(newcomer.broker_id)
+        refusal = refuse_newcomer(
+            self.image,
+            newcomer,
+            cluster_id=self._node.metadata.cluster_id,
+            former_may_live=(
+                known is not None and not is_own and self._former_may_live(known, newcomer, now_ms)
+            ),
+        )
+        if refusal is not None:
+            refused = BrokerRefused(broker_id=newcomer.broker_id, error=refusal.error)
+            self._node.trace.emit(refused)
+            return refusal
+        shift, broker_epoch = decide_admission(
+            self.image, self.settings, newcomer, next_offset=self.next_offset
+        )
+        self.write(shift, now_ms)
+        if known is None or known.incarnation_id != newcomer.incarnation_id:
+            self.sessions.end(newcomer.broker_id)
+        return broker_epoch
+
+    def heartbeat(self, beat: Heartbeat, now_ms: int) -> HeartbeatOutcome | ErrorCode:
+        error = refuse_broker_epoch(
+            self.image, broker_id=beat.broker_id, broker_epoch=beat.broker_epoch
+        )
+        if error != ErrorCode.NONE:
+            return error
+        pulse = self._heartbeats.take(beat, now_ms)
+        if pulse.standing is Standing.GONE:
+            self.sessions.end(beat.broker_id)
+        self._arm_sessions()
+        return pulse
+
+    def on_metadata_read(self, broker_id: int, end_offset: int) -> None:
+        """A broker says so in its heartbeats, and sooner in every fetch of the metadata."""
+        session = self.sessions.get(broker_id)
+        if session is not None:
+            session.metadata_end_offset = max(session.metadata_end_offset, end_offset)
+
+    def on_metadata_fetched(self, broker_id: int, *, connection: int | None) -> None:
+        """Until its first heartbeat to us, this connection will do to find out that it died."""
+        session = self.sessions.get(broker_id)
+        if session is not None and session.connection is None:
+            session.connection = connection
+
+    def change_isrs(
+        self, *, broker_id: int, broker_epoch: int, wishes: Sequence[IsrChange], now_ms: int
+    ) -> list[IsrChanged] | ErrorCode:
+        error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
+        if error != ErrorCode.NONE:
+            return error
+        decision = decide_isr_changes(self.image, self.settings, leader=broker_id, wishes=wishes)
+        self.propose(decision.records, decision.events, now_ms)
+        return decision.outcomes
+
+    def take_down_directories(
+        self, *, broker_id: int, broker_epoch: int, told: Sequence[Placed], now_ms: int
+    ) -> list[ErrorCode] | ErrorCode:
+        error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
+        if error != ErrorCode.NONE:
+            return error
+        shift, errors = decide_directories(
+            self.image, self.settings, broker_id=broker_id, told=told
+        )
+        self.write(shift, now_ms)
+        return errors
+
+    def elect(self, wishes: Sequence[Asked], election: Election, now_ms: int) -> list[Asked]:
+        shift, outcomes = decide_elections(self.image, self.settings, wishes, election)
+        self.write(shift, now_ms)
+        return outcomes
+
+    def forget(self, broker_id: int, now_ms: int) -> Refusal | None:
+        if broker_id not in self.image.brokers:
+            return Refusal(
+                ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered"
+            )
+        self.write(decide_forgetting(self.image, self.settings, broker_id=broker_id), now_ms)
+        self.sessions.end(broker_id)
+        return None
+
+    def reserve_producer_ids(
+        self, *, broker_id: int, broker_epoch: int, now_ms: int
+    ) -> range | ErrorCode:
+        error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
+        if error != ErrorCode.NONE:
+            return error
+        record, block = decide_block(self.image, broker_id=broker_id)
+        self.propose([record], (), now_ms)
+        return block
+
+    # Who is dead
+
+    def on_connection_closed(self, connection: int, now_ms: int) -> None:
+        """A broker may have been heard on it: then it is time to knock at its door."""
+        for session in self.sessions.on_connection_closed(connection):
+            broker = self.image.brokers.get(session.broker_id)
+            if broker is not None and broker.broker_epoch == session.broker_epoch:
+                self._node.recent_departures.on_connection_lost(session.broker_id, now_ms)
+                self._knock(broker, now_ms)
+                self._knock_later(now_ms)
+
+    def on_broker_dead(self, broker_id: int, now_ms: int) -> None:
+        """Its process is known to have ended: why wait for the session?"""
+        if self._node.metadata.is_active and broker_id in self.image.brokers:
+            self.sessions.end(broker_id)
+            self._fence((broker_id,), "its process is dead", now_ms)
+
+    def _knock_at_unheard(self, now_ms: int) -> None:
+        """Whose connection we do not have may die without a word to us: ask now and then."""
+        unheard = [
+            broker
+            for broker in self.image.brokers.values()
+            if not broker.is_fenced
+            and broker.broker_id != self._node.settings.node_id
+            and not self.sessions.has_connection(broker)
+        ]
+        for broker in unheard:
+            self._knock(broker, now_ms)
+        if unheard:
+            self._knock_later(now_ms)
+
+    def _knock_later(self, now_ms: int) -> None:
+        is_set = self._knocking is not None and self._knocking.is_pending
+        if self._trusts_connections and not is_set:
+            self._knocking = self._node.alarms.at(now_ms + KNOCK_AGAIN_MS, self._knock_at_unheard)
+
+    def _knock(self, broker: Broker, now_ms: int) -> None:
+        if not self._trusts_connections or not broker.endpoints:
+            return
+        endpoint = broker.endpoints[0]
+
+        def then(is_dead: bool, now_ms: int) -> None:
+            known = self.image.brokers.get(broker.broker_id)
+            session = self.sessions.get(broker.broker_id)
+            was_heard_again = session is not None and session.is_heard
+            is_same = known is not None and known.broker_epoch == broker.broker_epoch
+            if is_dead and is_same and not was_heard_again:
+                self.on_broker_dead(broker.broker_id, now_ms)
+
+        self._node.probes.probe(endpoint.host, endpoint.port, then, now_ms=now_ms)
+
+    def _former_may_live(self, known: Broker, newcomer: Newcomer, now_ms: int) -> bool:
+        """Silence ends a session. Sooner, only the dead make room for another process:
+
+        log directories and the address of a listener belong to one process alone. Whoever has
+        those of the former one proves that it is gone, unless we still hear it.
+        """
+        session = self.sessions.get(known.broker_id)
+        if session is None or not self.sessions.is_valid(known, now_ms=now_ms):
+            return False
+        silence_ms = now_ms - session.contact_ms
+        is_heard = session.is_heard and 2 * silence_ms < 3 * self._interval_ms
+        has_its_place = newcomer.endpoints[:1] == known.endpoints[:1] or not (
+            set(known.log_directories).isdisjoint(newcomer.log_directories)
+        )
+        return is_heard or not has_its_place or not self._trusts_connections
+
+    # By itself
+
+    def _arm_sessions(self) -> None:
+        """One alarm for all: a heartbeat only moves a deadline further away."""
+        deadline_ms = self.sessions.next_deadline_ms()
+        is_set = self._session_alarm is not None and self._session_alarm.is_pending
+        if deadline_ms is not None and not is_set:
+            self._session_alarm = self._node.alarms.at(deadline_ms, self._end_sessions)
+
+    def _end_sessions(self, now_ms: int) -> None:
+        assert self._session_alarm is not None
+        if now_ms - self._session_alarm.deadline_ms > self._interval_ms:
+            # We were asleep ourselves: what they said meanwhile may still wait to be read.
+            self.sessions.prolong(now_ms)
+        silent = []
+        for session in self.sessions.take_expired(now_ms):
+            broker = self.image.brokers.get(session.broker_id)
+            if broker is not None and broker.broker_epoch == session.broker_epoch:
+                silent.append(session.broker_id)
+        self._fence(silent, "its session ended", now_ms)
+        self._arm_sessions()
+
+    def _fence(self, broker_ids: Sequence[int], reason: str, now_ms: int) -> None:
+        shift = decide_fencing(self.image, self.settings, broker_ids=broker_ids, reason=reason)
+        self.write(shift, now_ms)
+
+    def _start_rounds(self, now_ms: int) -> None:
+        settings = self._node.settings
+        unclean_ms = settings.integer("unclean.leader.election.interval.ms")
+        self._rounds = [self._node.alarms.at(now_ms + unclean_ms, self._elect_unclean)]
+        balance_ms = settings.integer("leader.imbalance.check.interval.seconds") * 1_000
+        if settings.boolean("auto.leader.rebalance.enable"):
+            self._rounds.append(self._node.alarms.at(now_ms + balance_ms, self._balance))
+
+    def _balance(self, now_ms: int) -> None:
+        shift, is_more = decide_balance(self.image, self.settings)
+        interval_s = self._node.settings.integer("leader.imbalance.check.interval.seconds")
+        self._next_round(shift, is_more, interval_s * 1_000, self._balance, now_ms)
+
+    def _elect_unclean(self, now_ms: int) -> None:
+        shift, is_more = decide_unclean_round(self.image, self.settings)
+        interval_ms = self._node.settings.integer("unclean.leader.election.interval.ms")
+        self._next_round(shift, is_more, interval_ms, self._elect_unclean, now_ms)
+
+    def _next_round(
+        self, shift: Shift, is_more: bool, interval_ms: int, act: Act, now_ms: int
+    ) -> None:
+        self.write(shift, now_ms)
+        self._rounds = [alarm for alarm in self._rounds if alarm.is_pending]
+        wait_ms = 0 if is_more else interval_ms
+        self._rounds.append(self._node.alarms.at(now_ms + wait_ms, act))
+
+    # Writing
+
+    def write(self, shift: Shift, now_ms: int) -> None:
+        self.propose(shift.records, shift.events, now_ms)
+
+    def propose(
+        self, records: Sequence[MetadataRecord], events: Iterable[object], now_ms: int
+    ) -> None:
+        """In portions, if there are many: their order makes every prefix of them true."""
+        told = tuple(events)
+
+        def then() -> None:
+            for event in told:
+                self._node.trace.emit(event)
+
+        for start in range(0, len(records), RECORDS_PER_DECISION_MAX):
+            portion = records[start : start + RECORDS_PER_DECISION_MAX]
+            is_final = start + RECORDS_PER_DECISION_MAX >= len(records)
+            self._node.metadata.propose(portion, then if is_final else None, now_ms=now_ms)
+        if not records:
+            then()
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Act = Callable[[int], None]

@@ -1,0 +1,27 @@
+"""Answers of the controller: given when everything that they rest on is committed.
+
+Also an answer that changes nothing may rest on a decision that is not durable yet. If this node
+loses its office before that, whoever asked hears NOT_CONTROLLER and asks its successor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.wire.schema import Message
+
+if TYPE_CHECKING:
+    from tidelog.core.node.connections.request import Request
+    from tidelog.core.node.node import Node
+
+
+def answer_when_committed(
+    node: Node, request: Request, answer: Message, *, otherwise: Message, now_ms: int
+) -> None:
+    """`otherwise` is the answer of a node that is not the controller (any more)."""
+    node.metadata.propose(
+        [],
+        lambda: request.answer(answer),
+        now_ms=now_ms,
+        otherwise=lambda: request.answer(otherwise),
+    )

@@ -1,0 +1,80 @@
+"""The way to the active controller, wherever it is: this node itself, or one link to another.
+
+Every question is answered once: by the controller, or with NoAnswer when nobody is known to be
+it, or when it is lost or silent. Whether and when to ask again is the asker's business, because
+only the asker knows whether the question still makes sense.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidelog.core.node.connections.forwarded_requests import LocalRequest
+from tidelog.core.node.connections.request import Handle
+from tidelog.core.wire.links import Link, NoAnswer, OnAnswer
+from tidelog.core.wire.schema import Message
+
+if TYPE_CHECKING:
+    from tidelog.core.node.node import Node
+
+TIMEOUT_MS = 5_000
+RETRY_MS = 50
+"""How soon askers may try again when there was no answer."""
+
+
+class ControllerChannel:
+    """Invariant: the link, if any, leads to the controller that was known when it was opened."""
+
+    def __init__(self, node: Node, handle: Handle) -> None:
+        self._node = node
+        self._handle = handle
+        self._link: Link | None = None
+        self._address: tuple[str, int] | None = None
+
+    def ask(
+        self,
+        request: Message,
+        version: int,
+        then: OnAnswer,
+        *,
+        now_ms: int,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> None:
+        """`then` may be called before this returns when the controller is this node."""
+        node = self._node
+        if node.metadata.is_active:
+            self._ask_here(request, version, then, now_ms)
+            return
+        link = self._link_to_controller()
+        if link is None:
+            node.alarms.at(now_ms, lambda now_ms: then(NoAnswer("no controller"), now_ms))
+            return
+        link.ask(request, version, then, timeout_ms=timeout_ms, now_ms=now_ms)
+
+    def _ask_here(self, request: Message, version: int, then: OnAnswer, now_ms: int) -> None:
+        own = LocalRequest(request, version, lambda answer: then(answer, self._node.now_ms))
+        self._handle(own, now_ms)
+
+    def _link_to_controller(self) -> Link | None:
+        address = self._node.quorum.leader_address()
+        if address != self._address or (self._link is not None and self._link.is_closed):
+            self.close()
+        if address is not None and self._link is None:
+            self._address = address
+            host, port = address
+            self._link = self._node.links.open(host, port, "controller")
+        return self._link
+
+    def on_leader_found(self, now_ms: int) -> None:
+        """A former controller may be silent for long; whoever waits for it asks the new one."""
+        self._node.alarms.at(now_ms, self._leave_former)
+
+    def _leave_former(self, now_ms: int) -> None:
+        if self._address != self._node.quorum.leader_address():
+            self.close()
+
+    def close(self) -> None:
+        """Whoever waits for an answer of the former controller hears that there is none."""
+        link, self._link, self._address = self._link, None, None
+        if link is not None and not link.is_closed:
+            link.end("another controller", self._node.now_ms)

@@ -1,0 +1,1 @@
+"""Serving Fetch: incremental sessions, and answers that wait for data."""
