@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bench.spark_loads import KEY_BYTES, PARTITIONS
-from tidelog.spark.columns.pieces import CHUNK_BYTES
+from tidelog.spark.columns.chunks import CHUNK_BYTES
 from tidelog.spark.source.named_columns import rows_of
 from tidelog.spark.source.schema import source_schema
 

@@ -1,4 +1,4 @@
-"""Binary columns out of slices of one buffer, copied by Arrow and not row by row.
+"""Binary columns out of slices of one buffer, copied and joined by Arrow and not row by row.
 
 The slices' starts and ends, interleaved, are the offsets of a binary array over the whole buffer in
 which every second element is a slice that is wanted; `take` picks those.
@@ -53,3 +53,17 @@ def offsets_of(sizes: Numbers) -> NDArray[np.int32]:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int32)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+_NOTHING = pa.scalar(b"", pa.binary())
+
+
+def binary_array(data: Octets, sizes: Numbers) -> pa.Array:
+    """Elements of these sizes, one after the other in `data`."""
+    buffers = [None, pa.py_buffer(offsets_of(sizes)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers, null_count=0)
+
+
+def joined(*parts: pa.Array | pa.Scalar) -> pa.Array:
+    """The parts of each row one after the other; a null is nothing."""
+    return pc.binary_join_element_wise(*parts, _NOTHING, null_handling="replace")

@@ -1,8 +1,8 @@
-"""Record batches into Arrow columns: the answers of fetches, as one partition's range of offsets.
+"""Record batches into Arrow columns: fetch responses, as one partition's range of offsets.
 
-Batches are looked at one by one (checksum, range, transactions), records only as arrays. What a
+Batches are examined one by one (checksum, range, transactions), records only as arrays. What a
 reader of the range must not see is left out: control records, aborted transactions if it reads
-commits, and what lies outside of the range, since brokers send whole batches.
+committed ones only, and what lies outside of the range, since brokers send whole batches.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from tidelog.core.wire.record_batch import (
     crc_is_valid,
 )
 from tidelog.spark.columns.aborted import Aborted, AbortedProducers
-from tidelog.spark.columns.piece_columns import piece_columns, record_schema
-from tidelog.spark.columns.pieces import CHUNK_BYTES, FetchChunk
+from tidelog.spark.columns.chunks import CHUNK_BYTES, FetchChunk, chunk_columns, record_schema
 
 __all__ = ["Aborted", "Decoded", "ColumnDecoder", "record_schema"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """Some consecutive records of a range, and what was left out next to them."""
+    """Some consecutive records of a range, and the number of records that were left out."""
 
     columns: pa.RecordBatch
     next_offset: int
-    """Everything before it was seen: by records, by gaps, or by what was skipped."""
+    """Everything before it is covered: by records, by gaps, or by what was skipped."""
     records: int
     skipped_aborted: int
     """Records of aborted batches that touch the range."""
@@ -39,7 +38,7 @@ class Decoded:
 
 
 class ColumnDecoder:
-    """Reads [start_offset, end_offset) of one partition out of the answers to its fetches."""
+    """Reads [start_offset, end_offset) of one partition out of its fetch responses."""
 
     def __init__(
         self, *, start_offset: int, end_offset: int, is_read_committed: bool, with_headers: bool
@@ -50,16 +49,16 @@ class ColumnDecoder:
         self._with_headers = with_headers
 
     def decode(self, records: memoryview, aborted: Sequence[Aborted]) -> Iterator[Decoded]:
-        """The records of one answer, some MiB at a time; a batch that is cut is left for later.
+        """The records of one response, some MiB at a time; a batch that is cut off is left out.
 
         `records` may be overwritten only after the last of them. At least one Decoded comes if any
-        batch was whole. CorruptBatch says at which offset the answer cannot be trusted.
+        batch was whole. CorruptBatch says at which offset the response cannot be trusted.
         """
         if self._aborted is not None:
-            self._aborted.announce(aborted)
-        for piece, seen_to_offset in self._pieces(records):
-            columns = piece_columns(
-                piece,
+            self._aborted.start_response(aborted)
+        for chunk, seen_to_offset in self._chunks(records):
+            columns = chunk_columns(
+                chunk,
                 start_offset=self.next_offset,
                 end_offset=self._end_offset,
                 with_headers=self._with_headers,
@@ -69,15 +68,15 @@ class ColumnDecoder:
                 columns=columns,
                 next_offset=self.next_offset,
                 records=columns.num_rows,
-                skipped_aborted=piece.skipped_aborted,
-                skipped_control=piece.skipped_control,
+                skipped_aborted=chunk.skipped_aborted,
+                skipped_control=chunk.skipped_control,
             )
 
-    def _pieces(self, records: memoryview) -> Iterator[tuple[FetchChunk, int]]:
-        """What is wanted of the answer, and up to which offset each piece brings the reader."""
-        piece = FetchChunk(records)
+    def _chunks(self, records: memoryview) -> Iterator[tuple[FetchChunk, int]]:
+        """What is wanted of the response, and up to which offset each chunk brings the reader."""
+        chunk = FetchChunk(records)
         seen_to_offset: int | None = None
-        told_to_offset: int | None = None
+        yielded_to_offset: int | None = None
         offset = self.next_offset
         try:
             for position, header in batches(records):
@@ -87,27 +86,29 @@ class ColumnDecoder:
                 if offset >= self._end_offset:
                     seen_to_offset = self._end_offset
                     break
-                self._sort_into(piece, position, header)
+                self._add_or_skip(chunk, position, header)
                 offset = seen_to_offset = min(header.end_offset, self._end_offset)
-                if piece.size_bytes >= CHUNK_BYTES:
-                    yield piece, seen_to_offset
-                    piece, told_to_offset = FetchChunk(records), seen_to_offset
+                if chunk.size_bytes >= CHUNK_BYTES:
+                    yield chunk, seen_to_offset
+                    chunk, yielded_to_offset = FetchChunk(records), seen_to_offset
         except CorruptBatch as error:
             raise CorruptBatch(f"{error}, at offset {offset}") from error
-        if seen_to_offset is not None and seen_to_offset != told_to_offset:
-            yield piece, seen_to_offset
+        if seen_to_offset is not None and seen_to_offset != yielded_to_offset:
+            yield chunk, seen_to_offset
 
-    def _sort_into(self, piece: FetchChunk, position: int, header: BatchHeader) -> None:
-        """A batch of the answer goes into the piece, or is counted there as skipped."""
-        records = piece.records
+    def _add_or_skip(self, chunk: FetchChunk, position: int, header: BatchHeader) -> None:
+        """Add a batch of the response to the chunk, or count it there as skipped."""
+        records = chunk.records
         if not crc_is_valid(records, position, header):
             raise CorruptBatch("a batch has the wrong checksum")
-        is_void = self._aborted is not None and self._aborted.follow(records, position, header)
+        is_aborted = self._aborted is not None and self._aborted.is_aborted(
+            records, position, header
+        )
         if header.end_offset <= self.next_offset:
             return
         if header.is_control:
-            piece.skipped_control += header.records_count
-        elif is_void:
-            piece.skipped_aborted += header.records_count
+            chunk.skipped_control += header.records_count
+        elif is_aborted:
+            chunk.skipped_aborted += header.records_count
         else:
-            piece.add(position, header)
+            chunk.add(position, header)

@@ -1,14 +1,20 @@
 """Arrow columns of one partition into record batches, ready to be produced.
 
-Rows are cut into batches first; then the records of a few MiB of batches are written at once, and
-each batch gets its header.
+1. Rows are cut into batches: as many rows as surely fit, at least one. The size of a record depends
+   on its position in the batch, since deltas grow. Rows are measured with the widest deltas that
+   there can be, so batches stay a few bytes per row below their limit.
+2. The records of a few MiB of batches are written at once: lengths and deltas become varints of all
+   rows, and Arrow joins those, keys and values. Each batch is a part of the result.
+3. Each batch gets its header.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tidelog.client.producer.sequences import sequence_after
@@ -22,15 +28,21 @@ from tidelog.core.wire.record_batch import (
     BatchHeader,
     renew_crc,
 )
-from tidelog.spark.columns.batch_cuts import Cut, batch_cuts
-from tidelog.spark.columns.record_bytes import packed_records
+from tidelog.spark.columns.binary_columns import binary_array, joined
+from tidelog.spark.columns.parallel_walk import RECORD_BYTES_MIN
 from tidelog.spark.columns.rows import Rows, rows_of
+from tidelog.spark.columns.varints import Numbers, varint_rows, varint_widths
 
 COMPRESSIONS = tuple(codec.name.lower() for codec in Compression)
 _GROUP_BYTES = 2 * 2**20
-"""Batches are written together until they have so much."""
+"""Batches are written together until they have this size."""
+_BATCH_BYTES_MAX = 2**30
+"""Offsets of binary arrays have 31 bits, also those of batches that are written together."""
+_NO_HEADERS = pa.scalar(b"\x00", pa.binary())
+_ATTRIBUTES = 0
+"""Of a record: unused in Kafka."""
 _NONE = -1
-"""The wire's word for no producer and no sequence."""
+"""The wire's number for no producer and no sequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,3 +155,78 @@ def _batch(header: BatchHeader, records: bytes | bytearray | memoryview) -> byte
     data += records
     renew_crc(data)
     return data
+
+
+class Cut(NamedTuple):
+    """Rows [start, end) make one batch."""
+
+    start: int
+    end: int
+    records_bytes_max: int
+
+    @property
+    def records_count(self) -> int:
+        return self.end - self.start
+
+
+def batch_cuts(rows: Rows, *, first_rows_max: int | None, bytes_max: int) -> Iterator[Cut]:
+    """All rows in their order; the first batch has at most `first_rows_max`."""
+    room = min(bytes_max, _BATCH_BYTES_MAX) - HEADER_BYTES
+    ends = _largest_ends(rows, room)
+    start, before = 0, 0
+    rows_max = first_rows_max or rows.rows_count
+    while start < rows.rows_count:
+        fitting = int(ends.searchsorted(before + room, side="right"))
+        end = min(max(fitting, start + 1), start + rows_max)
+        after = int(ends[end - 1])
+        yield Cut(start, end, after - before)
+        start, before = end, after
+        rows_max = rows.rows_count
+
+
+def _largest_ends(rows: Rows, room: int) -> Numbers:
+    """Where the record of each row would end at most, if all rows were one batch."""
+    if not rows.rows_count:
+        return np.empty(0, dtype=np.int64)
+    rows_at_most = min(rows.rows_count, max(1, room // RECORD_BYTES_MIN))
+    spread_ms = int(rows.timestamps_ms.max() - rows.timestamps_ms.min())
+    widest = varint_widths(np.array([rows_at_most, -spread_ms, spread_ms]))
+    bodies = rows.fixed_sizes + (widest[0] + widest[1:].max())
+    ends: Numbers = np.cumsum(bodies + varint_widths(bodies))
+    return ends
+
+
+class Packed(NamedTuple):
+    """The bytes of consecutive batches, and where each of them begins and ends."""
+
+    records: memoryview
+    borders: list[int]
+
+
+def packed_records(rows: Rows, cuts: list[Cut]) -> Packed:
+    """One batch after the other, without their headers."""
+    here = slice(cuts[0].start, cuts[-1].end)
+    starts = np.array([cut.start for cut in cuts])
+    counts = np.array([cut.records_count for cut in cuts])
+    offset_deltas = np.arange(here.start, here.stop) - np.repeat(starts, counts)
+    times_ms = rows.timestamps_ms
+    timestamp_deltas = times_ms[here] - np.repeat(times_ms[starts], counts)
+    body_sizes = rows.fixed_sizes[here] + varint_widths(timestamp_deltas)
+    body_sizes += varint_widths(offset_deltas)
+    deltas = [body_sizes, _ATTRIBUTES, timestamp_deltas, offset_deltas]
+    records = _joined(rows, here, deltas)
+    _, offsets, content = records.buffers()
+    row_borders = np.frombuffer(offsets, dtype=np.int32)
+    borders = row_borders[[0, *np.cumsum(counts)]].tolist()
+    return Packed(memoryview(content), borders)
+
+
+def _joined(rows: Rows, here: slice, deltas: list[Numbers | int]) -> pa.Array:
+    keys, values = rows.keys, rows.values
+    ends = _NO_HEADERS if rows.headers is None else rows.headers.array[here]
+    if keys.array.null_count == rows.rows_count:
+        starts = binary_array(*varint_rows([*deltas, keys.sizes[here], values.sizes[here]]))
+        return joined(starts, values.array[here], ends)
+    starts = binary_array(*varint_rows([*deltas, keys.sizes[here]]))
+    middles = binary_array(*varint_rows([values.sizes[here]]))
+    return joined(starts, keys.array[here], middles, values.array[here], ends)

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.varint import read_varint
 from tidelog.spark.columns.binary_columns import binary_column, offsets_of, validity_bitmap
-from tidelog.spark.columns.damage import DamagedRow, refuse_rows
 from tidelog.spark.columns.record_fields import Fields, Slices
-from tidelog.spark.columns.varints import Numbers, Octets, read_varints
+from tidelog.spark.columns.varints import DamagedRow, Numbers, Octets, read_varints, refuse_rows
 
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(pa.field("element", HEADER))
-_LANES_MIN = 16
-"""With fewer records side by side a plain loop is faster."""
+_PARALLEL_MIN = 16
+"""With fewer records in parallel a plain loop is faster."""
 
 
 def headers_column(data: Octets, fields: Fields) -> pa.Array:
@@ -44,52 +43,54 @@ def _read_headers(data: Octets, fields: Fields) -> tuple[Slices, Slices]:
     """All names and all values, in the order of the records."""
     counts = fields.headers_counts
     order = np.argsort(-counts, kind="stable")
-    first_places = (np.cumsum(counts) - counts)[order]
+    first_indexes = (np.cumsum(counts) - counts)[order]
     positions, ends = fields.headers_starts[order], fields.ends[order]
     total = int(counts.sum())
     columns = np.empty((4, total), dtype=np.int64)
     done = -counts[order]
     step = 0
-    while (under_way := int(np.searchsorted(done, -step))) >= _LANES_MIN:
-        places = first_places[:under_way] + step
+    while (under_way := int(np.searchsorted(done, -step))) >= _PARALLEL_MIN:
+        indexes = first_indexes[:under_way] + step
         try:
-            positions[:under_way] = _step(data, positions[:under_way], columns, places)
+            positions[:under_way] = _step(data, positions[:under_way], columns, indexes)
         except DamagedRow as error:
             raise DamagedRow(int(order[error.index]), str(error)) from None
         step += 1
-    for lane in range(under_way):
-        first, count = int(first_places[lane]), int(-done[lane])
+    for row in range(under_way):
+        first, count = int(first_indexes[row]), int(-done[row])
         try:
-            positions[lane] = _read_plainly(
-                data[: ends[lane]], int(positions[lane]), columns[:, first + step : first + count]
+            positions[row] = _read_plainly(
+                data[: ends[row]], int(positions[row]), columns[:, first + step : first + count]
             )
         except MalformedMessage as error:
-            raise DamagedRow(int(order[lane]), str(error)) from None
+            raise DamagedRow(int(order[row]), str(error)) from None
     late = np.zeros(len(counts), dtype=np.bool_)
     late[order] = (positions != ends) & (done < 0)
     refuse_rows(late, "headers that do not fill their record")
     return Slices(columns[0], columns[1]), Slices(columns[2], columns[3])
 
 
-def _step(data: Octets, positions: Numbers, columns: NDArray[np.int64], places: Numbers) -> Numbers:
-    """The next header of each of these records goes to its place; where the one after begins."""
+def _step(
+    data: Octets, positions: Numbers, columns: NDArray[np.int64], indexes: Numbers
+) -> Numbers:
+    """Read the next header of each of these records; returns where the one after it begins."""
     name_sizes, name_starts = read_varints(data, positions)
     refuse_rows(name_sizes < 0, "a header without a name")
     value_sizes, value_starts = read_varints(data, name_starts + name_sizes)
-    columns[0, places], columns[1, places] = name_starts, name_sizes
-    columns[2, places], columns[3, places] = value_starts, value_sizes
+    columns[0, indexes], columns[1, indexes] = name_starts, name_sizes
+    columns[2, indexes], columns[3, indexes] = value_starts, value_sizes
     return value_starts + np.maximum(value_sizes, 0)
 
 
 def _read_plainly(data: Octets, position: int, columns: NDArray[np.int64]) -> int:
-    """All headers that are left of one record, which ends where `data` ends."""
+    """Read the remaining headers of one record, which ends where `data` ends."""
     octets = data.data
-    for place in range(columns.shape[1]):
+    for index in range(columns.shape[1]):
         name_size, name_start = read_varint(octets, position)
         if name_size < 0:
             raise MalformedMessage("a header without a name")
         value_size, value_start = read_varint(octets, name_start + name_size)
-        columns[:, place] = name_start, name_size, value_start, value_size
+        columns[:, index] = name_start, name_size, value_start, value_size
         position = value_start + max(0, value_size)
     return position
 

@@ -18,8 +18,8 @@ from tidelog.spark.columns.varints import Numbers, Octets
 _SEED = np.uint32(0x9747B28C)
 _FACTOR = np.uint32(0x5BD1E995)
 _POSITIVE = np.uint32(0x7FFFFFFF)
-_LANES_MIN = 8
-"""With fewer keys side by side the plain hash is faster."""
+_PARALLEL_MIN = 8
+"""With fewer keys in parallel the plain hash is faster."""
 
 
 def partitions_of(
@@ -39,14 +39,14 @@ def partitions_of(
 
 
 def murmur2_of(keys: pa.Array) -> NDArray[np.uint32]:
-    """Kafka's hash of each key; that of a null is as of an empty one."""
+    """Kafka's hash of each key; a null is hashed like an empty key."""
     column = sized_bytes(keys)
     sizes = np.maximum(column.sizes, 0)
     order = np.argsort(-sizes, kind="stable")
     starts, sizes = column.starts[order], sizes[order]
     mixed = sizes.astype(np.uint32) ^ _SEED
     step = 0
-    while (under_way := int(np.searchsorted(-sizes, -4 * step - 3))) >= _LANES_MIN:
+    while (under_way := int(np.searchsorted(-sizes, -4 * step - 3))) >= _PARALLEL_MIN:
         mixed[:under_way] *= _FACTOR
         mixed[:under_way] ^= _stirred(_words(column.data, starts[:under_way] + 4 * step))
         step += 1
@@ -54,9 +54,9 @@ def murmur2_of(keys: pa.Array) -> NDArray[np.uint32]:
     mixed ^= mixed >> 13
     mixed *= _FACTOR
     mixed ^= mixed >> 15
-    for lane in range(under_way):
-        key = column.data[starts[lane] : starts[lane] + sizes[lane]]
-        mixed[lane] = murmur2(key.tobytes())
+    for row in range(under_way):
+        key = column.data[starts[row] : starts[row] + sizes[row]]
+        mixed[row] = murmur2(key.tobytes())
     hashes = np.empty_like(mixed)
     hashes[order] = mixed
     return hashes

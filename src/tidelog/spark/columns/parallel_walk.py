@@ -1,9 +1,13 @@
-"""Batches walked side by side: one step in all at once, and in many places of a large one.
+"""Batches walked in parallel: one step in all of them at once, and at many positions of a big one.
 
-Where a record begins in the midst of a batch is a guess: after the first zero byte of a stretch,
-since records without headers end with a zero, and text has none inside. A guess that was wrong is
-found out, because whoever walks up to it from the place before does not arrive there. So all starts
-that are returned were reached from the beginning of their batch, length by length.
+Where a record begins in the middle of a batch is a guess: after the first zero byte of a stretch,
+since records without headers end with a zero, and text has none inside. A wrong guess is noticed,
+because the walk from the position before it does not arrive there. So all starts that are returned
+were reached from the beginning of their batch, length by length.
+
+How far the next record is, is looked up by the first two bytes of a record: a record of up to 8191
+bytes writes its length in one or two bytes, and two bytes are few enough to have all answers in a
+table. A negative length counts as if it were positive: reading the fields detects it.
 """
 
 from __future__ import annotations
@@ -14,20 +18,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.spark.columns.damage import DamagedRow
-from tidelog.spark.columns.jumps import JUMPS, jumps
-from tidelog.spark.columns.varints import Numbers, Octets, read_varints
+from tidelog.spark.columns.varints import DamagedRow, Numbers, Octets, read_varints
 
 RECORD_BYTES_MIN = 7
 """Length, attributes, two deltas, two lengths and a count, of one byte each."""
-_LANES_MIN = 64
-"""With fewer to begin with, other ways are faster."""
-_UNDER_WAY_MIN = 16
-"""So few are followed one by one."""
-_LANE_RECORDS = 20
-_GUESSED_RECORDS_MIN = 4 * _LANE_RECORDS
+_WALKERS_MIN = 64
+"""With fewer at the beginning, other ways are faster."""
+_PARALLEL_MIN = 16
+"""When fewer are left, they are followed one by one."""
+_WALKER_RECORDS = 20
+_GUESSED_RECORDS_MIN = 4 * _WALKER_RECORDS
 _SEARCHED_RECORDS = 2
-"""So many of average size in a row hold a zero, if guessing makes sense at all."""
+"""A zero is searched within this many records of average size."""
+_LONGER = 0
+"""Instead of a distance: the length takes more than two bytes."""
 
 
 class BatchSection(NamedTuple):
@@ -39,12 +43,12 @@ class BatchSection(NamedTuple):
 
 
 def starts_in_parallel(data: Octets, sections: Sequence[BatchSection]) -> list[Numbers] | None:
-    """The records of each section. None: too few lanes, a wrong guess, or damage, which whoever
-    takes another way will meet. Sections come in the order of the data."""
+    """The starts of each section's records. None: too few walkers, a wrong guess, or damage,
+    which the caller's other way will find. Sections come in the order of the data."""
     table = np.array(sections, dtype=np.int64).reshape(-1, 3)
     first, end, count = table[table[:, 0] < table[:, 1]].T
     guesses = _guesses(data, sections)
-    if len(first) + len(guesses) < _LANES_MIN or not count.all():
+    if len(first) + len(guesses) < _WALKERS_MIN or not count.all():
         return None
     section_of = first.searchsorted(guesses, side="right") - 1
     is_likely = _look_like_records(data, guesses, end[section_of])
@@ -55,30 +59,32 @@ def starts_in_parallel(data: Octets, sections: Sequence[BatchSection]) -> list[N
     found = _walk(data, entries, ends)
     if found is None:
         return None
-    starts, lane_counts = found
-    if (np.bincount(section_of, lane_counts) != count).any():
+    starts, walker_counts = found
+    if (np.bincount(section_of, walker_counts) != count).any():
         return None
     return np.split(starts, np.cumsum(table[:-1, 2]))
 
 
 def _guesses(data: Octets, sections: Sequence[BatchSection]) -> Numbers:
-    """Where records may begin in the midst of large sections, some way from each other."""
+    """Where records may begin in the middle of large sections, some way from each other."""
     guesses = [np.empty(0, dtype=np.int64)]
     for start, end, count in sections:
         if count < _GUESSED_RECORDS_MIN:
             continue
         record_bytes = (end - start) // count
-        lane_bytes = _LANE_RECORDS * record_bytes
-        lanes = (end - start) // lane_bytes
-        stretches = data[start : start + lanes * lane_bytes].reshape(lanes, lane_bytes)
+        walker_bytes = _WALKER_RECORDS * record_bytes
+        walkers = (end - start) // walker_bytes
+        stretches = data[start : start + walkers * walker_bytes].reshape(walkers, walker_bytes)
         is_zero = stretches[1:, : _SEARCHED_RECORDS * record_bytes] == 0
         zeros = is_zero.argmax(axis=1)
-        guesses.append(np.arange(start + lane_bytes + 1, end, lane_bytes)[: lanes - 1] + zeros)
+        guesses.append(
+            np.arange(start + walker_bytes + 1, end, walker_bytes)[: walkers - 1] + zeros
+        )
     return np.concatenate(guesses)
 
 
 def _look_like_records(data: Octets, positions: Numbers, ends: Numbers) -> NDArray[np.bool_]:
-    """Whether a length and attributes of zero are there, and before it and at its end a zero."""
+    """Whether there are a length, attributes of zero, and zeros before it and at its end."""
     hops = jumps(data, positions)
     after = positions + hops
     attributes = data.take(positions + 1 + (data.take(positions, mode="clip") >> 7), mode="clip")
@@ -88,12 +94,12 @@ def _look_like_records(data: Octets, positions: Numbers, ends: Numbers) -> NDArr
 
 
 def _walk(data: Octets, positions: Numbers, ends: Numbers) -> tuple[Numbers, Numbers] | None:
-    """All lanes to their ends: the starts in them, lane after lane, and how many each has."""
-    lanes = np.arange(len(positions))
+    """All walkers to their ends: the starts in them, walker after walker, and how many each has."""
+    walkers = np.arange(len(positions))
     counts = np.zeros(len(positions), dtype=np.int64)
     steps: list[tuple[Numbers, Numbers]] = []
-    while len(lanes) >= _UNDER_WAY_MIN:
-        steps.append((lanes, positions))
+    while len(walkers) >= _PARALLEL_MIN:
+        steps.append((walkers, positions))
         try:
             positions = positions + _distances(data, positions)
         except DamagedRow:
@@ -103,21 +109,23 @@ def _walk(data: Octets, positions: Numbers, ends: Numbers) -> tuple[Numbers, Num
             is_over = ~goes_on
             if (positions[is_over] != ends[is_over]).any():
                 return None
-            counts[lanes[is_over]] = len(steps)
-            lanes, positions, ends = lanes[goes_on], positions[goes_on], ends[goes_on]
+            counts[walkers[is_over]] = len(steps)
+            walkers, positions, ends = walkers[goes_on], positions[goes_on], ends[goes_on]
     rests = []
-    for lane, position, end in zip(lanes.tolist(), positions.tolist(), ends.tolist(), strict=True):
+    for walker, position, end in zip(
+        walkers.tolist(), positions.tolist(), ends.tolist(), strict=True
+    ):
         rest = _rest(data, position, end)
         if rest is None:
             return None
-        rests.append((lane, rest))
-        counts[lane] = len(steps) + len(rest)
+        rests.append((walker, rest))
+        counts[walker] = len(steps) + len(rest)
     first_rows = np.cumsum(counts) - counts
     starts = np.empty(int(counts.sum()), dtype=np.int64)
     for number, (under_way, here) in enumerate(steps):
         starts[first_rows[under_way] + number] = here
-    for lane, rest in rests:
-        row = first_rows[lane] + len(steps)
+    for walker, rest in rests:
+        row = first_rows[walker] + len(steps)
         starts[row : row + len(rest)] = rest
     return starts, counts
 
@@ -132,7 +140,7 @@ def _distances(data: Octets, positions: Numbers) -> Numbers:
 
 
 def _rest(data: Octets, position: int, end: int) -> list[int] | None:
-    """One record after the other; None: there is one that does not end there, or is very long."""
+    """One record after the other; None if one crosses `end`, or is very long."""
     octets = data[position:end].tobytes() + b"\0"
     size = end - position
     starts: list[int] = []
@@ -144,3 +152,22 @@ def _rest(data: Octets, position: int, end: int) -> list[int] | None:
             return None
         at += hop
     return starts if at == size else None
+
+
+def _table() -> NDArray[np.int64]:
+    low, high = np.divmod(np.arange(2**16), 2**8)
+    table = np.where(low < 0x80, 1 + (low >> 1), 2 + ((low & 0x7F | high << 7) >> 1))
+    table[(low >= 0x80) & (high >= 0x80)] = _LONGER
+    return table.astype(np.int64)
+
+
+_TABLE = _table()
+JUMPS: list[list[int]] = _TABLE.reshape(2**8, 2**8).tolist()
+"""By the first byte, then by the second: for one record at a time."""
+
+
+def jumps(data: Octets, positions: Numbers) -> Numbers:
+    """For many records at once. Positions beyond the data see its last byte."""
+    first = data.take(positions, mode="clip").astype(np.intp)
+    second = data.take(positions + 1, mode="clip")
+    return _TABLE.take((first << 8) | second)

@@ -1,4 +1,4 @@
-"""What stands in records whose starts are known: deltas, and where keys, values and headers lie.
+"""The fields of records whose starts are known: deltas, and where keys, values and headers are.
 
 All rows are read field by field. Positions only grow along a record, so the one comparison at the
 end, of where its fields end with where the record ends, covers every length on the way.
@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.spark.columns.damage import refuse_rows
-from tidelog.spark.columns.varints import Numbers, Octets, read_varints, read_varlongs
+from tidelog.spark.columns.varints import Numbers, Octets, read_varints, read_varlongs, refuse_rows
 
 _HEADER_BYTES_MIN = 2
 """The length of a name and that of a value."""
@@ -57,6 +56,6 @@ def read_fields(data: Octets, starts: Numbers) -> Fields:
 
 
 def _read_slices(data: Octets, positions: Numbers) -> tuple[Slices, Numbers]:
-    """Lengths with what they announce. Any negative length means none, as in Kafka."""
+    """Lengths and the bytes after them. Any negative length means null, as in Kafka."""
     sizes, starts = read_varints(data, positions)
     return Slices(starts, sizes), starts + np.maximum(sizes, 0)

@@ -13,15 +13,18 @@ import numpy as np
 
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.varint import read_varint
-from tidelog.spark.columns.damage import DamagedSection
-from tidelog.spark.columns.jumps import JUMPS
-from tidelog.spark.columns.parallel_walk import RECORD_BYTES_MIN, BatchSection, starts_in_parallel
-from tidelog.spark.columns.varints import Numbers, Octets
+from tidelog.spark.columns.parallel_walk import (
+    JUMPS,
+    RECORD_BYTES_MIN,
+    BatchSection,
+    starts_in_parallel,
+)
+from tidelog.spark.columns.varints import DamagedSection, Numbers, Octets
 
 _RUN_RECORDS_MIN = 24
-"""A run that is shorter than that was not worth the comparison."""
+"""A shorter run is not worth the comparison."""
 _PLAIN_RECORDS_MIN, _PLAIN_RECORDS_MAX = 32, 2_048
-"""So many steps of the plain loop before equal records are looked for again: ever more of them."""
+"""Steps of the plain loop before equal records are searched again; doubled each time."""
 
 
 def record_starts(data: Octets, sections: list[BatchSection]) -> Numbers:
@@ -32,16 +35,16 @@ def record_starts(data: Octets, sections: list[BatchSection]) -> Numbers:
             raise DamagedSection(index, f"{section.records_count} records in {room} bytes")
     equal = [_begins_equal(data, section) for section in sections]
     others = [section for section, is_equal in zip(sections, equal, strict=True) if not is_equal]
-    by_lanes = iter(starts_in_parallel(data, others) or ())
+    in_parallel = iter(starts_in_parallel(data, others) or ())
     found = [np.empty(0, dtype=np.int64)]
     for index, section in enumerate(sections):
-        starts = None if equal[index] else next(by_lanes, None)
+        starts = None if equal[index] else next(in_parallel, None)
         found += _walk(data, index, section) if starts is None else [starts]
     return np.concatenate(found)
 
 
 def _begins_equal(data: Octets, section: BatchSection) -> bool:
-    """Whether a run at the beginning is worth following; what is damaged is found out later."""
+    """Returns whether a run at the beginning is worth following; damage is detected later."""
     if section.records_count < _RUN_RECORDS_MIN:
         return False
     try:
@@ -68,7 +71,7 @@ def _walk(data: Octets, index: int, section: BatchSection) -> list[Numbers]:
 
 
 class _Walk:
-    """One section on the way; positions are counted from its start."""
+    """The walk through one section; positions are counted from its start."""
 
     def __init__(self, data: Octets, section: BatchSection) -> None:
         self._data = data[section.start : section.end]
@@ -81,13 +84,13 @@ class _Walk:
         self.found: list[Numbers] = []
 
     def looks_equal(self) -> bool:
-        """Whether the next two records say the same length as this one."""
+        """Returns whether the next two records have the same length as this one."""
         prefix, stride = self._prefix_and_stride()
         second, third = self.position + stride, self.position + 2 * stride
         return all(self._view[at : at + len(prefix)] == prefix for at in (second, third))
 
     def follow_run(self) -> int:
-        """As many records as say the same length as this one: how many those were."""
+        """Pass all following records of the same length; returns how many those were."""
         prefix, stride = self._prefix_and_stride()
         count = min(self.remaining, (self.size - self.position) // stride)
         differs = np.zeros(count, dtype=np.bool_)
@@ -101,7 +104,7 @@ class _Walk:
         return run
 
     def follow_plainly(self, count: int) -> None:
-        """One record after the other."""
+        """Pass `count` records, one after the other."""
         starts: list[int] = []
         append = starts.append
         if self._octets is None:
@@ -124,7 +127,7 @@ class _Walk:
         self.remaining -= count
 
     def _prefix_and_stride(self) -> tuple[bytes, int]:
-        """The length as it is written, and how far the next record is."""
+        """The length as it is written, and the distance to the next record."""
         size, after = read_varint(self._view, self.position)
         if size < 0:
             raise MalformedMessage(f"a record of {size} bytes")

@@ -1,4 +1,7 @@
-"""Rows that are to become records: columns as numbers, and what each weighs wherever it goes."""
+"""Rows that are to become records: columns as numbers, and the size of each row's fixed part.
+
+A column of header lists becomes the bytes that end each record: their number, then each header.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tidelog.spark.columns.header_bytes import header_bytes
+from tidelog.spark.columns.binary_columns import binary_array, joined
 from tidelog.spark.columns.sized_bytes import SizedBytes, sized_bytes
-from tidelog.spark.columns.varints import Numbers, varint_widths
+from tidelog.spark.columns.varints import Numbers, varint_rows, varint_widths
 
 _UNITS_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _RECORD_BYTES_MAX = 2**30
@@ -17,14 +20,14 @@ _RECORD_BYTES_MAX = 2**30
 
 
 class Rows(NamedTuple):
-    """`settled_sizes` counts the bytes of a record that do not depend on its place in a batch."""
+    """`fixed_sizes` counts the bytes of a record that do not depend on its position in a batch."""
 
     rows_count: int
     keys: SizedBytes
     values: SizedBytes
     headers: SizedBytes | None
     timestamps_ms: Numbers
-    settled_sizes: Numbers
+    fixed_sizes: Numbers
 
 
 def rows_of(columns: pa.RecordBatch, *, now_ms: int) -> Rows:
@@ -40,11 +43,11 @@ def rows_of(columns: pa.RecordBatch, *, now_ms: int) -> Rows:
     times_ms = np.full(count, now_ms, dtype=np.int64)
     if "timestamp" in names:
         times_ms = _times_ms(columns.column("timestamp"), now_ms=now_ms)
-    settled = 1 + _written(keys.sizes) + _written(values.sizes)
-    settled += 1 if headers is None else headers.sizes
-    if count and settled.max() > _RECORD_BYTES_MAX:
-        raise ValueError(f"row {settled.argmax()} would be a record of {settled.max()} bytes")
-    return Rows(count, keys, values, headers, times_ms, settled)
+    fixed = 1 + _written(keys.sizes) + _written(values.sizes)
+    fixed += 1 if headers is None else headers.sizes
+    if count and fixed.max() > _RECORD_BYTES_MAX:
+        raise ValueError(f"row {fixed.argmax()} would be a record of {fixed.max()} bytes")
+    return Rows(count, keys, values, headers, times_ms, fixed)
 
 
 def _written(sizes: Numbers) -> Numbers:
@@ -66,3 +69,47 @@ def _times_ms(column: pa.Array, *, now_ms: int) -> Numbers:
         row = times_ms.argmin()
         raise ValueError(f"the timestamp of row {row} is before 1970: {times_ms[row]} ms")
     return times_ms
+
+
+def header_bytes(column: pa.Array) -> pa.Array | None:
+    """One binary element per row; None if no row has any header."""
+    if column.null_count == len(column):
+        return None
+    if not _holds_headers(column.type):
+        raise ValueError(f"headers are an array of (key, value) structs, not {column.type}")
+    counts = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    if not counts.any():
+        return None
+    headers = column.flatten()  # without what nulls may have below them
+    if headers.null_count:
+        raise ValueError("a header that is null")
+    return joined(binary_array(*varint_rows([counts])), _grouped(_packed(headers), counts))
+
+
+def _holds_headers(kind: pa.DataType) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    names = {field.name for field in kind.value_type} if pa.types.is_struct(kind.value_type) else ()
+    return names == {"key", "value"}
+
+
+def _packed(headers: pa.Array) -> pa.Array:
+    """Each header by itself: name and value, each after its length."""
+    names, values = sized_bytes(headers.field("key")), sized_bytes(headers.field("value"))
+    if names.array.null_count:
+        raise ValueError("a header without a key")
+    return joined(
+        binary_array(*varint_rows([names.sizes])),
+        names.array,
+        binary_array(*varint_rows([values.sizes])),
+        values.array,
+    )
+
+
+def _grouped(packed: pa.Array, counts: Numbers) -> pa.Array:
+    """As many consecutive elements to a row as it has: the same bytes with fewer borders."""
+    _, offsets, content = packed.buffers()
+    borders = np.concatenate([[0], np.cumsum(counts)])
+    row_offsets = np.frombuffer(offsets, dtype=np.int32)[borders]
+    buffers = [None, pa.py_buffer(row_offsets), content]
+    return pa.Array.from_buffers(pa.binary(), len(counts), buffers, null_count=0)

@@ -1,4 +1,4 @@
-"""A column of byte strings as numpy sees it: the bytes, and where each row's begin."""
+"""A column of byte strings as numpy arrays: the bytes, and where those of each row begin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Zigzag varints of many rows at once: read at given positions, or laid side by side for writing.
+"""Zigzag varints of many rows at once: read at given positions, or written side by side.
 
 Reading never leaves the data: a position beyond its end sees its last byte. Positions only grow, so
-whoever compares the last of them with the end of its record has checked all of them.
+comparing the last of them with the end of its record checks all of them.
+
+What cannot be read is an exception that names the row or the batch, since arrays know no offsets.
+The caller, who knows the batches, turns it into CorruptBatch.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.core.wire.varint import VARINT_BYTES_MAX, VARLONG_BYTES_MAX
-from tidelog.spark.columns.damage import DamagedRow
 
 Octets = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
@@ -48,7 +50,7 @@ def varint_widths(numbers: Numbers) -> Numbers:
 def varint_rows(columns: Sequence[Numbers | int]) -> tuple[Octets, Numbers]:
     """Per row the varints of all columns one after the other, as bytes and the sizes of the rows.
 
-    A plain `int` is a byte that all rows have. There must be a column that is not plain.
+    A plain `int` is a byte that all rows have. At least one column must be an array.
     """
     rows = next(len(column) for column in columns if not isinstance(column, int))
     codes = [None if isinstance(column, int) else _zigzag(column) for column in columns]
@@ -134,3 +136,29 @@ def _fill(
             unused = unused + ends
     block[:, last] = codes
     return unused
+
+
+class DamagedData(Exception):
+    """Records that cannot be read; the subclasses say where."""
+
+
+class DamagedSection(DamagedData):
+    """The records of the batch at `index` do not add up."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+class DamagedRow(DamagedData):
+    """The record at `index`, counted over all batches, has fields that do not fit into it."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+def refuse_rows(damaged: NDArray[np.bool_], reason: str) -> None:
+    """Raise DamagedRow for the first row that is marked."""
+    if damaged.any():
+        raise DamagedRow(int(damaged.argmax()), reason)

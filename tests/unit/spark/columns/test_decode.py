@@ -19,8 +19,8 @@ from tests.unit.spark.columns.any_records import (
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import HEADER_BYTES
 from tidelog.core.wire.records import NewRecord, build
+from tidelog.spark.columns.chunks import CHUNK_BYTES
 from tidelog.spark.columns.decode import ColumnDecoder, record_schema
-from tidelog.spark.columns.pieces import CHUNK_BYTES
 
 CODECS = list(Compression)
 FIRST_MS = 1_700_000_000_000

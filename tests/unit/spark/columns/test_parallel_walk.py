@@ -10,9 +10,9 @@ import pytest
 
 from tidelog.core.wire.varint import varint
 from tidelog.spark.columns import parallel_walk
-from tidelog.spark.columns.damage import DamagedSection
 from tidelog.spark.columns.parallel_walk import BatchSection, starts_in_parallel
 from tidelog.spark.columns.record_starts import record_starts
+from tidelog.spark.columns.varints import DamagedSection
 
 RECORDS = 3_000
 
@@ -49,7 +49,7 @@ def now_and_then_long(number: int, random: Random) -> bytes:
 
 
 def uneven(number: int, random: Random) -> bytes:
-    """A lane of the second half has many times as many records as one of the first."""
+    """A walker of the second half has many times as many records as one of the first."""
     return record(number, b"v" * (2_000 if number < RECORDS // 8 else random.randrange(3)))
 
 
@@ -75,14 +75,14 @@ def laid(
 
 @pytest.mark.parametrize("make", KINDS)
 @pytest.mark.parametrize("counts", [(RECORDS,), (1, RECORDS, 0, 2, 500), (2,) * 200])
-@pytest.mark.parametrize("lane_records", [2, 20])
+@pytest.mark.parametrize("walker_records", [2, 20])
 def test_the_true_starts_are_found(
     make: Callable[[int, Random], bytes],
     counts: tuple[int, ...],
-    lane_records: int,
+    walker_records: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parallel_walk, "_LANE_RECORDS", lane_records)
+    monkeypatch.setattr(parallel_walk, "_WALKER_RECORDS", walker_records)
     data, sections, starts = laid(make, *counts)
 
     assert record_starts(np.frombuffer(data, dtype=np.uint8), sections).tolist() == starts

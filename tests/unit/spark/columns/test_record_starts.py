@@ -9,9 +9,9 @@ import pytest
 
 from tidelog.core.wire.varint import varint
 from tidelog.spark.columns import parallel_walk
-from tidelog.spark.columns.damage import DamagedSection
 from tidelog.spark.columns.parallel_walk import BatchSection
 from tidelog.spark.columns.record_starts import record_starts
+from tidelog.spark.columns.varints import DamagedSection
 
 Sizes = list[list[int]]
 
@@ -23,7 +23,7 @@ HUGE_RUN: Sizes = [[17_000] * 40]
 ALTERNATING: Sizes = [[10, 11] * 100, [70, 7] * 50]
 RANDOM: Sizes = [[Random(5).randrange(6, 300) for _ in range(700)]]
 EMPTY: Sizes = [[], [9], [], [9, 9, 9, 9], []]
-MANY: Sizes = [[Random(lane).randrange(6, 90) for _ in range(lane % 40)] for lane in range(500)]
+MANY: Sizes = [[Random(seed).randrange(6, 90) for _ in range(seed % 40)] for seed in range(500)]
 MANY_EQUAL: Sizes = [[50] * 90] * 200
 ONE_IS_LONG: Sizes = [*[[8]] * 120, [8, 9] * 300, *[[7] * 3] * 10]
 
@@ -56,23 +56,23 @@ def test_the_starts_are_found(shape: Sizes) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("lanes_min", [1, 10**9])
+@pytest.mark.parametrize("walkers_min", [1, 10**9])
 def test_side_by_side_or_one_by_one(
-    shape: Sizes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
+    shape: Sizes, walkers_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_WALKERS_MIN", walkers_min)
     data, sections, starts = laid(shape)
 
     assert record_starts(data, sections).tolist() == starts
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("lanes_min", [1, 96, 10**9])
+@pytest.mark.parametrize("walkers_min", [1, 96, 10**9])
 @pytest.mark.parametrize("change", [-1, 1])
 def test_a_wrong_count_is_refused(
-    shape: Sizes, lanes_min: int, change: int, monkeypatch: pytest.MonkeyPatch
+    shape: Sizes, walkers_min: int, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_WALKERS_MIN", walkers_min)
     data, sections, _ = laid(shape)
     at = len(sections) // 2
     sections[at] = sections[at]._replace(records_count=sections[at].records_count + change)
@@ -82,7 +82,7 @@ def test_a_wrong_count_is_refused(
     assert refusal.value.index == at
 
 
-@pytest.mark.parametrize("lanes_min", [1, 10**9])
+@pytest.mark.parametrize("walkers_min", [1, 10**9])
 @pytest.mark.parametrize(
     "length",
     [
@@ -93,9 +93,9 @@ def test_a_wrong_count_is_refused(
     ],
 )
 def test_a_wrong_length_is_refused(
-    length: bytes, lanes_min: int, monkeypatch: pytest.MonkeyPatch
+    length: bytes, walkers_min: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel_walk, "_LANES_MIN", lanes_min)
+    monkeypatch.setattr(parallel_walk, "_WALKERS_MIN", walkers_min)
     data, sections, starts = laid([[90] * 5, [90] * 5, [90] * 5])
     damaged = bytearray(data.tobytes())
     damaged[starts[9] : starts[9] + len(length)] = length

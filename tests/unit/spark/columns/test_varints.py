@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.core.wire import varint as plain
-from tidelog.spark.columns.damage import DamagedRow
-from tidelog.spark.columns.varints import read_varints, read_varlongs, varint_rows, varint_widths
+from tidelog.spark.columns.varints import (
+    DamagedRow,
+    read_varints,
+    read_varlongs,
+    varint_rows,
+    varint_widths,
+)
 
 EDGES = [
     sign * 2**bits + step for bits in range(0, 63, 1) for sign in (1, -1) for step in (-1, 0, 1)

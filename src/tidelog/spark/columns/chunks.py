@@ -1,24 +1,39 @@
-"""One piece of batches becomes one Arrow record batch.
+"""A chunk: some batches of a fetch response, decompressed, that become one Arrow record batch.
+
+Small batches together make arrays that are worth their calls, and a few MiB of them still fit into
+the processor's caches. A bound on what is decompressed at a time bounds memory, whatever the
+batches decompress to. Batches that are not compressed stay where they are.
 
 Columns and their types are those of Spark's Kafka source, without topic and partition.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidelog.core.model.limits import INT64_MAX
-from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch
+from tidelog.core.model.limits import DECOMPRESSED_BATCH_BYTES_MAX, INT64_MAX
+from tidelog.core.wire.compression import Compression, decompress
+from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from tidelog.spark.columns.binary_columns import binary_column, fixed_column
-from tidelog.spark.columns.damage import DamagedData, DamagedRow, DamagedSection, refuse_rows
 from tidelog.spark.columns.header_columns import HEADERS, headers_column
-from tidelog.spark.columns.pieces import FetchChunk
+from tidelog.spark.columns.parallel_walk import BatchSection
 from tidelog.spark.columns.record_fields import Fields, read_fields
 from tidelog.spark.columns.record_starts import record_starts
-from tidelog.spark.columns.varints import Numbers
+from tidelog.spark.columns.varints import (
+    DamagedData,
+    DamagedRow,
+    DamagedSection,
+    Numbers,
+    Octets,
+    refuse_rows,
+)
 
+CHUNK_BYTES = 4 * 2**20
+"""A chunk of this size takes no further batch."""
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 _COLUMNS = [
     pa.field("key", pa.binary()),
@@ -33,26 +48,72 @@ _MICROSECONDS = 1_000
 _TIMESTAMP_MS_MAX = INT64_MAX // _MICROSECONDS
 _HARMLESS_MAX = 2**62
 """Two numbers up to that can be added without leaving 64 bits."""
-
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
 
 
+class FetchChunk:
+    """Batches in the order of their offsets, each with the position of its records."""
+
+    def __init__(self, records: memoryview) -> None:
+        self.records = records
+        self._positions: list[int] = []
+        self._sections: list[memoryview] = []
+        self._is_compressed = False
+        self.headers: list[BatchHeader] = []
+        self.size_bytes = 0
+        self.skipped_aborted = 0
+        self.skipped_control = 0
+
+    def add(self, position: int, header: BatchHeader) -> None:
+        """Add a whole batch of the response; CorruptBatch if it cannot be decompressed."""
+        if header.last_offset_delta < 0 or header.base_offset > INT64_MAX - 2**32:
+            raise CorruptBatch(f"offsets from {header.base_offset}, {header.last_offset_delta} on")
+        section = self.records[position + HEADER_BYTES : position + header.size_bytes]
+        if header.compression != Compression.NONE and header.records_count != 0:
+            self._is_compressed = True
+            decompressed = decompress(
+                header.compression, section, bytes_max=DECOMPRESSED_BATCH_BYTES_MAX
+            )
+            section = memoryview(decompressed)
+        self._positions.append(position)
+        self._sections.append(section)
+        self.headers.append(header)
+        self.size_bytes += len(section)
+
+    def contiguous(self) -> tuple[Octets, list[BatchSection]]:
+        """All records in one array of bytes, and where those of each batch are in it."""
+        counts = [header.records_count for header in self.headers]
+        sizes = [len(section) for section in self._sections]
+        if self._is_compressed:
+            data: bytes | memoryview = b"".join(self._sections)
+            starts = [0, *accumulate(sizes)]
+        else:
+            origin = self._positions[0]
+            data = self.records[origin : self._positions[-1] + self.headers[-1].size_bytes]
+            starts = [position - origin + HEADER_BYTES for position in self._positions]
+        sections = [
+            BatchSection(start, start + size, count)
+            for start, size, count in zip(starts, sizes, counts, strict=False)
+        ]
+        return np.frombuffer(data, dtype=np.uint8), sections
+
+
 def record_schema(*, with_headers: bool) -> pa.Schema:
-    """What every piece has."""
+    """The columns of every chunk."""
     return _WITH_HEADERS if with_headers else _WITHOUT_HEADERS
 
 
-def piece_columns(
-    piece: FetchChunk, *, start_offset: int, end_offset: int, with_headers: bool
+def chunk_columns(
+    chunk: FetchChunk, *, start_offset: int, end_offset: int, with_headers: bool
 ) -> pa.RecordBatch:
-    """The piece's records within [start_offset, end_offset)."""
-    headers = piece.headers
+    """The chunk's records within [start_offset, end_offset)."""
+    headers = chunk.headers
     schema = record_schema(with_headers=with_headers)
     if not headers:
         return pa.RecordBatch.from_pylist([], schema=schema)
     try:
-        offsets, columns = _read(piece, with_headers=with_headers)
+        offsets, columns = _read(chunk, with_headers=with_headers)
     except DamagedSection as error:
         raise _corrupt(error, headers[error.index]) from None
     except DamagedRow as error:
@@ -63,10 +124,10 @@ def piece_columns(
     return batch.filter(pa.array((start_offset <= offsets) & (offsets < end_offset)))
 
 
-def _read(piece: FetchChunk, *, with_headers: bool) -> tuple[Numbers, list[pa.Array]]:
-    """The offsets of the piece's records by themselves, and all columns."""
-    headers = piece.headers
-    data, sections = piece.laid_out()
+def _read(chunk: FetchChunk, *, with_headers: bool) -> tuple[Numbers, list[pa.Array]]:
+    """The offsets of the chunk's records by themselves, and all columns."""
+    headers = chunk.headers
+    data, sections = chunk.contiguous()
     fields = read_fields(data, record_starts(data, sections))
     offsets = _offsets(fields, headers)
     columns = [
