@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 
 from bench.spark_loads import KEY_BYTES, PARTITIONS
 from tidelog.spark.columns.chunks import CHUNK_BYTES
-from tidelog.spark.source.named_columns import rows_of
-from tidelog.spark.source.schema import source_schema
+from tidelog.spark.source.data_source import source_schema
+from tidelog.spark.source.slice_reader import source_row_schema
 
 FORMAT = "ready"
 RECORDS, VALUE_BYTES = "records", "valuebytes"
@@ -56,6 +56,6 @@ class _Reader(DataSourceReader):
 
 def _batch(rows: int, value_bytes: int) -> pa.RecordBatch:
     row = (b"k" * KEY_BYTES, b"v" * value_bytes, "bench-1", 0, 0, 0, 0)
-    schema = rows_of(with_headers=False)
+    schema = source_row_schema(with_headers=False)
     arrays = [pa.array([cell] * rows, kind) for cell, kind in zip(row, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -17,7 +17,7 @@ from tidelog.client.admin.offsets import delete_records
 from tidelog.client.admin.topics import create_partitions
 from tidelog.client.shells.blocking_clients import Admin
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.source.progress import lag
+from tidelog.spark.source.offsets import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

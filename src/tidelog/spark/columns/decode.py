@@ -101,7 +101,7 @@ class ColumnDecoder:
         records = chunk.records
         if not crc_is_valid(records, position, header):
             raise CorruptBatch("a batch has the wrong checksum")
-        is_aborted = self._aborted is not None and self._aborted.is_aborted(
+        is_aborted = self._aborted is not None and self._aborted.take_batch(
             records, position, header
         )
         if header.end_offset <= self.next_offset:

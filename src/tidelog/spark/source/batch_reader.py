@@ -10,8 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tidelog.spark.source.bounds import Edge, at_edge
 from tidelog.spark.source.cluster_view import ClusterView
-from tidelog.spark.source.data_loss import DataLoss
-from tidelog.spark.source.errors import OptionError
+from tidelog.spark.source.errors import DataLossPolicy, OptionError
 from tidelog.spark.source.options import SourceOptions, batch_options
 from tidelog.spark.source.positions import end_positions, start_positions
 from tidelog.spark.source.slice_reader import read_slice, reader_settings
@@ -26,7 +25,7 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = batch_options(given)
-        self._plan = reader_settings(self._options)
+        self._settings = reader_settings(self._options)
 
     def partitions(self) -> list[InputPartition]:
         for text in self._options.warnings:
@@ -41,12 +40,12 @@ class BatchReader(DataSourceReader):
         # Spark makes one partition of nothing where there are none.
         if partition.value is None:
             return iter(())
-        return read_slice(self._plan, partition.value)
+        return read_slice(self._settings, partition.value)
 
 
 def plan_slices(options: SourceOptions, view: ClusterView) -> list[OffsetSlice]:
-    """What the tasks read."""
-    loss = DataLoss(fails=options.fails_on_data_loss)
+    """The slices that the tasks read."""
+    loss = DataLossPolicy(fails=options.fails_on_data_loss)
     partitions = view.partitions()
     end = end_positions(view, partitions, options.end, loss=loss)
     start = start_positions(

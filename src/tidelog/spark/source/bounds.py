@@ -1,4 +1,4 @@
-"""Where reading begins and ends, as options say it: by edge, by offset or by time."""
+"""Where reading begins and ends, as options give it: earliest or latest, by offset or by time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Edge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AtOffsets:
-    """An offset for every partition; LATEST and EARLIEST stand for the ends."""
+    """An offset for every partition; LATEST and EARLIEST mean the ends."""
 
     option: str
     offsets: Mapping[TopicPartition, int]
@@ -43,7 +43,7 @@ class AtTimes:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """The same time for all partitions, whichever they are."""
+    """The same time for all partitions."""
 
     option: str
     timestamp_ms: int
@@ -65,13 +65,13 @@ def at_edge(
 def read_bound(
     options: Mapping[str, str], *, time: str, times: str, offsets: str, default: Edge
 ) -> Bound:
-    """The options of one end, by their names; a time goes before times, times before offsets."""
+    """Read the options of one end: one time overrides times, and times override offsets."""
     if (text := options.get(time.lower())) is not None:
         return AtTime(time, _timestamp(time, text))
     if (text := options.get(times.lower())) is not None:
         found = _numbers(times, text, like=_TIMES_LIKE)
         if any(number < 0 for number in found.values()):
-            raise OptionError(f"{times} must have times in milliseconds of 1970, got {text}")
+            raise OptionError(f"{times} must have times in milliseconds since 1970, got {text}")
         return AtTimes(times, found)
     if (text := options.get(offsets.lower())) is None:
         return default
@@ -95,7 +95,7 @@ def read_partitions(option: str, text: str) -> frozenset[TopicPartition]:
     found: set[TopicPartition] = set()
     for topic, indexes in _objects(option, text, like=_PARTITIONS_LIKE).items():
         if not isinstance(indexes, list) or not all(_is_index(each) for each in indexes):
-            raise _unlike(option, text, _PARTITIONS_LIKE)
+            raise _bad_format(option, text, _PARTITIONS_LIKE)
         found.update(TopicPartition(topic, index) for index in indexes)
     if not found:
         raise OptionError(f"{option} names no partition: {text}")
@@ -108,7 +108,7 @@ def _timestamp(option: str, text: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise OptionError(f"{option} must be a time in milliseconds of 1970, got {text!r}")
+        raise OptionError(f"{option} must be a time in milliseconds since 1970, got {text!r}")
     return number
 
 
@@ -116,27 +116,27 @@ def _numbers(option: str, text: str, *, like: str) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for topic, by_index in _objects(option, text, like=like).items():
         if not isinstance(by_index, dict):
-            raise _unlike(option, text, like)
+            raise _bad_format(option, text, like)
         for index, number in by_index.items():
             if not index.isdecimal() or type(number) is not int:
-                raise _unlike(option, text, like)
+                raise _bad_format(option, text, like)
             found[TopicPartition(topic, int(index))] = number
     return found
 
 
 def _objects(option: str, text: str, *, like: str) -> dict[str, object]:
     try:
-        told = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        raise _unlike(option, text, like)
-    return told
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise _bad_format(option, text, like)
+    return parsed
 
 
 def _is_index(number: object) -> bool:
     return type(number) is int and number >= 0
 
 
-def _unlike(option: str, text: str, like: str) -> OptionError:
+def _bad_format(option: str, text: str, like: str) -> OptionError:
     return OptionError(f"{option} must be like {like}, got {text}")

@@ -1,4 +1,4 @@
-"""Options that begin with `kafka.`: settings of our client, of nobody here, or refused."""
+"""Options that begin with `kafka.`: settings of our client, without effect here, or refused."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ BOOTSTRAP = "kafka.bootstrap.servers"
 _PLAIN = "PLAINTEXT"
 _KNOWN = frozenset(each.name for each in (*COMMON_SETTINGS, *CONSUMER_SETTINGS))
 _COMMON = frozenset(each.name for each in COMMON_SETTINGS)
-_BYTES = "keys and values are read as bytes; use functions of columns to make something of them"
+_BYTES = "keys and values are read as bytes; convert them with column functions"
 _REFUSED = {
-    "auto.offset.reset": "use startingOffsets: Spark, not the client, decides where to read",
+    "auto.offset.reset": "use startingOffsets: Spark, not the client, decides where reading starts",
     "key.deserializer": _BYTES,
     "value.deserializer": _BYTES,
-    "enable.auto.commit": "Spark's checkpoint keeps the offsets, nothing is committed",
+    "enable.auto.commit": "Spark's checkpoint keeps the offsets, none are committed to Kafka",
     "interceptor.classes": "there are no interceptors here",
 }
 _SECURED = ("ssl.", "sasl.")
 
 
 class ClientSettings(NamedTuple):
-    """What the client is given, and what the user should know about it."""
+    """The settings for the client, and warnings for the user."""
 
     given: dict[str, str]
     warnings: tuple[str, ...]
 
     def of_admin(self) -> dict[str, str]:
-        """Those that concern every client, not only those that read."""
+        """Those that every client has, not only consumers."""
         return {name: text for name, text in self.given.items() if name in _COMMON}
 
 
 def read_client_settings(options: Mapping[str, str]) -> ClientSettings:
-    """`options` by lower-case names; what is not `kafka.` does not count."""
+    """`options` have lower-case names; those without `kafka.` are ignored."""
     if not options.get(BOOTSTRAP, "").strip():
-        raise OptionError(f"{BOOTSTRAP} must be given: host:port, or several with commas between")
+        raise OptionError(f"{BOOTSTRAP} must be given: host:port, or several separated by commas")
     given: dict[str, str] = {}
     warnings: list[str] = []
     for option, text in options.items():
@@ -53,7 +53,7 @@ def read_client_settings(options: Mapping[str, str]) -> ClientSettings:
         if name.startswith(_SECURED) or (
             name == "security.protocol" and text.strip().upper() != _PLAIN
         ):
-            raise OptionError(f"{option} is not supported: connections are plain ones so far")
+            raise OptionError(f"{option} is not supported: connections are PLAINTEXT so far")
         if name in _KNOWN:
             given[name] = text
         elif name != "security.protocol":

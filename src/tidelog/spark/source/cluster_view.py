@@ -1,4 +1,4 @@
-"""What there is to read: partitions and offsets, asked of the cluster by the driver."""
+"""The partitions and offsets that the cluster has now, for the driver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ API_TIMEOUT_S = 60.0
 
 
 class ClusterView:
-    """Asks as long as it must, then ClusterFailed; keeps its connections for the next time."""
+    """Retries until a timeout, then ClusterFailed; keeps its connections for the next call."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -34,8 +34,8 @@ class ClusterView:
         self._consumer.close()
 
     def partitions_after(self, known: AbstractSet[TopicPartition]) -> frozenset[TopicPartition]:
-        """Those that there are now. A broker that is behind may not know all that are `known`:
-        it is asked again, some times, before they count as gone."""
+        """The partitions that exist now. A broker with old metadata may not know all that are
+        `known`: it is asked again, some times, before they count as gone."""
         found = self.partitions(may_be_gone=True)
         for _ in range(self._options.offset_retries - 1):
             if known <= found:
@@ -45,15 +45,15 @@ class ClusterView:
         return found
 
     def partitions(self, *, may_be_gone: bool = False) -> frozenset[TopicPartition]:
-        """Those that the options mean. One that does not exist is an error, unless it was there."""
+        """The partitions that the options select. A missing one is an error, or gone."""
         subscription = self._options.subscription
         if isinstance(subscription, Subscribe):
-            found, missing = self._of_topics(subscription.topics)
+            found, missing = self._partitions_of(subscription.topics)
             if missing and not may_be_gone:
                 raise OptionError(f"subscribe: there is no topic {', '.join(sorted(missing))}")
             return found
         if isinstance(subscription, Assign):
-            found, _ = self._of_topics({each.topic for each in subscription.partitions})
+            found, _ = self._partitions_of({each.topic for each in subscription.partitions})
             if not subscription.partitions <= found and not may_be_gone:
                 odd = partition_names(subscription.partitions - found)
                 raise OptionError(f"assign: there is no partition {odd}")
@@ -67,15 +67,15 @@ class ClusterView:
         return _partitions(everything, names)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Positions:
-        return self._asked(lambda: self._consumer.beginning_offsets(list(partitions)))
+        return self._call(lambda: self._consumer.beginning_offsets(list(partitions)))
 
     def latest(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
     ) -> Positions:
         """High watermarks, or last stable offsets when only what is committed is read.
 
-        A new leader may know less than the old one had told, for a moment: what is behind `known`
-        is asked again, some times.
+        A new leader may know less than the old one had answered, for a moment: what is behind
+        `known` is asked again, some times.
         """
         partitions = list(partitions)
         found = self._latest(partitions)
@@ -97,19 +97,19 @@ class ClusterView:
         return {each: None if at is None else at.offset for each, at in found.items()}
 
     def _latest(self, partitions: list[TopicPartition]) -> Positions:
-        return self._asked(lambda: self._consumer.end_offsets(partitions))
+        return self._call(lambda: self._consumer.end_offsets(partitions))
 
-    def _asked(self, ask: Callable[[], Positions]) -> Positions:
+    def _call(self, ask: Callable[[], Positions]) -> Positions:
         try:
             return ask()
         except RequestFailed as failed:
             raise self._failed(failed) from None
 
-    def _of_topics(self, names: Iterable[str]) -> tuple[frozenset[TopicPartition], set[str]]:
-        """Their partitions, and the topics that nobody knows."""
+    def _partitions_of(self, names: Iterable[str]) -> tuple[frozenset[TopicPartition], set[str]]:
+        """The partitions of these topics, and the topics that do not exist."""
         names = sorted(names)
         seen = self._picture(names)
-        missing = {name for name in names if not _is_there(seen, name)}
+        missing = {name for name in names if not _exists(seen, name)}
         for name in missing:
             topic = seen.topics.get(name)
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
@@ -127,10 +127,12 @@ class ClusterView:
 
     def _failed(self, failed: RequestFailed) -> ClusterFailed:
         servers = self._options.client.given["bootstrap.servers"]
-        return ClusterFailed(f"the cluster at {servers} does not tell what there is: {failed}")
+        return ClusterFailed(
+            f"the cluster at {servers} cannot be asked for its topics and offsets: {failed}"
+        )
 
 
-def _is_there(seen: MetadataDescription, name: str) -> bool:
+def _exists(seen: MetadataDescription, name: str) -> bool:
     topic = seen.topics.get(name)
     return topic is not None and topic.error == ErrorCode.NONE
 

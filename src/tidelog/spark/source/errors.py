@@ -1,10 +1,12 @@
-"""What a reading program is told when it cannot go on."""
+"""Errors of the source; and `failOnDataLoss`, which decides whether a loss stops a query."""
 
 from __future__ import annotations
 
+import warnings
+
 
 class OptionError(ValueError):
-    """An option is missing, wrong, or does not go with another; the message names it."""
+    """An option is missing, wrong, or in conflict with another; the message names it."""
 
 
 class DataLost(Exception):
@@ -13,3 +15,16 @@ class DataLost(Exception):
 
 class ClusterFailed(Exception):
     """The cluster cannot be asked what there is to read."""
+
+
+class DataLossPolicy:
+    """Raises or warns at every loss, as `failOnDataLoss` says."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails = fails
+
+    def report(self, what: str) -> None:
+        """Raise DataLost, or warn."""
+        if self.fails:
+            raise DataLost(f"{what}. Set failOnDataLoss to false to continue with what is left")
+        warnings.warn(f"{what}. Continuing, because failOnDataLoss is false", stacklevel=2)

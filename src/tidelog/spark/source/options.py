@@ -1,7 +1,7 @@
 """The options of a source: names, meanings and defaults of Spark's Kafka source, checked at once.
 
-They come with lower-case names, since Spark does not mind case. What is wrong is an OptionError
-that names the option; what merely has no effect is a warning.
+They come with lower-case names, since Spark ignores case. A wrong option is an OptionError that
+names it; an option without effect is a warning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMES = (
     *("minPartitions", "maxRecordsPerPartition", "kafkaConsumer.pollTimeoutMs"),
     *("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix"),
 )
-_WITHOUT_EFFECT = {"groupidprefix": "nothing here joins a group"}
+_WITHOUT_EFFECT = {"groupidprefix": "this source joins no consumer group"}
 _MINUTE_MS = 60_000
 _UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": _MINUTE_MS, "min": _MINUTE_MS}
 _UNITS_MS |= {"h": 60 * _MINUTE_MS, "d": 24 * 60 * _MINUTE_MS}
@@ -82,7 +82,7 @@ class SourceOptions:
     end: Bound
     """Of a batch; a stream has no end."""
     starts_at_latest_without_match: bool
-    """What `startingOffsetsByTimestampStrategy` says of a time after all records."""
+    """`startingOffsetsByTimestampStrategy`, for a time after all records."""
     includes_headers: bool
     fails_on_data_loss: bool
     is_read_committed: bool
@@ -123,7 +123,7 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def check_options(given: Mapping[str, str]) -> SourceOptions:
-    """What can be said before it is known whether a batch or a stream will be read."""
+    """Check what can be checked before it is known whether a batch or a stream is read."""
     options = _lower(given)
     return _source_options(options, _start(options, Edge.EARLIEST), _end(options), [])
 
@@ -190,8 +190,8 @@ def _source_options(
 def _subscription(options: Mapping[str, str]) -> Subscription:
     given = [name for name in _SUBSCRIPTIONS if name.lower() in options]
     if len(given) != 1:
-        told = f"both {' and '.join(given)} are given" if given else "none is given"
-        raise OptionError(f"exactly one of {', '.join(_SUBSCRIPTIONS)} must be given: {told}")
+        problem = f"both {' and '.join(given)} are given" if given else "none is given"
+        raise OptionError(f"exactly one of {', '.join(_SUBSCRIPTIONS)} must be given: {problem}")
     [name] = given
     text = options[name.lower()]
     if name == "assign":
@@ -205,7 +205,9 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise OptionError(f"subscribePattern {pattern!r} is no pattern: {error}") from None
+        raise OptionError(
+            f"subscribePattern {pattern!r} is not a regular expression: {error}"
+        ) from None
     if not pattern:
         raise OptionError("subscribePattern is empty")
     return SubscribePattern(pattern)
@@ -216,7 +218,7 @@ def _offsets(bound: Bound) -> frozenset[int]:
 
 
 def _refuse_backwards(start: Bound, end: Bound) -> None:
-    """What can be seen without asking anybody."""
+    """Check what can be checked without the cluster."""
     if isinstance(start, AtTime) and isinstance(end, AtTime):
         if start.timestamp_ms > end.timestamp_ms:
             raise OptionError("startingTimestamp is after endingTimestamp")
@@ -267,7 +269,7 @@ def _number(
 
 
 def _duration_ms(options: Mapping[str, str], name: str, default_ms: int) -> int:
-    """Spark's own way of writing times: 500, 500ms, 30s, 15m, 2h, 1d."""
+    """In Spark's notation: 500, 500ms, 30s, 15m, 2h, 1d."""
     text = options.get(name.lower())
     if text is None:
         return default_ms
@@ -279,9 +281,9 @@ def _duration_ms(options: Mapping[str, str], name: str, default_ms: int) -> int:
 
 
 def _unknown(options: Mapping[str, str]) -> list[str]:
-    """Spark takes any option, so a slip of the pen has no other way to be noticed."""
+    """Spark accepts any option, so a misspelt one would otherwise go unnoticed."""
     known = {name.lower(): name for name in _NAMES}
-    told = [
+    warnings = [
         f"{known[option]} has no effect: {reason}"
         for option, reason in _WITHOUT_EFFECT.items()
         if option in options
@@ -290,5 +292,5 @@ def _unknown(options: Mapping[str, str]) -> list[str]:
         if option not in known and not option.startswith(PREFIX):
             near = difflib.get_close_matches(option, known, n=1)
             hint = f"; did you mean {known[near[0]]}?" if near else ""
-            told.append(f"{option} is not an option of this source{hint}")
-    return told
+            warnings.append(f"{option} is not an option of this source{hint}")
+    return warnings

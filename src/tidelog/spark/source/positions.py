@@ -1,4 +1,4 @@
-"""Where reading begins and ends in every partition: options resolved with what the cluster has."""
+"""Where reading begins and ends in every partition: options resolved against the cluster."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Protocol
 
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.bounds import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, Bound, Edge
-from tidelog.spark.source.data_loss import DataLoss
-from tidelog.spark.source.errors import OptionError
+from tidelog.spark.source.errors import DataLossPolicy, OptionError
 from tidelog.spark.source.offsets import Positions
 from tidelog.spark.source.slices import partition_names
 
 
 class OffsetLookup(Protocol):
-    """What is asked of the cluster."""
+    """The questions to the cluster."""
 
     def earliest(self, partitions: frozenset[TopicPartition]) -> Positions: ...
     def latest(
@@ -26,47 +25,54 @@ class OffsetLookup(Protocol):
 
 
 def start_positions(
-    view: OffsetLookup,
+    lookup: OffsetLookup,
     partitions: frozenset[TopicPartition],
     bound: Bound,
     *,
     without_match_latest: bool,
-    loss: DataLoss,
+    loss: DataLossPolicy,
 ) -> Positions:
-    """Where to begin; offsets that are not in the log any more are a loss."""
+    """Where reading begins; offsets that are no longer in the log are a data loss."""
     if bound is Edge.EARLIEST:
-        return view.earliest(partitions)
+        return lookup.earliest(partitions)
     if bound is Edge.LATEST:
-        return view.latest(partitions, known={})
+        return lookup.latest(partitions, known={})
     if isinstance(bound, AtOffsets):
-        return _at_offsets(view, partitions, bound, loss)
-    found = _at_times(view, partitions, bound)
+        return _at_offsets(lookup, partitions, bound, loss)
+    found = _at_times(lookup, partitions, bound)
     unmatched = frozenset(each for each, offset in found.items() if offset is None)
     if unmatched and not without_match_latest:
         raise OptionError(
             f"{bound.option}: all records of {partition_names(unmatched)} are older;"
-            " startingOffsetsByTimestampStrategy=latest would begin at their end"
+            " startingOffsetsByTimestampStrategy=latest begins at their end"
         )
-    return _with_latest(view, found)
+    return _with_latest(lookup, found)
 
 
 def end_positions(
-    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: Bound, *, loss: DataLoss
+    lookup: OffsetLookup,
+    partitions: frozenset[TopicPartition],
+    bound: Bound,
+    *,
+    loss: DataLossPolicy,
 ) -> Positions:
     """Where a batch ends; a time after all records is the end of the log."""
     if isinstance(bound, Edge):
-        return view.latest(partitions, known={})
+        return lookup.latest(partitions, known={})
     if isinstance(bound, AtOffsets):
-        return _at_offsets(view, partitions, bound, loss)
-    return _with_latest(view, _at_times(view, partitions, bound))
+        return _at_offsets(lookup, partitions, bound, loss)
+    return _with_latest(lookup, _at_times(lookup, partitions, bound))
 
 
 def _at_offsets(
-    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtOffsets, loss: DataLoss
+    lookup: OffsetLookup,
+    partitions: frozenset[TopicPartition],
+    bound: AtOffsets,
+    loss: DataLossPolicy,
 ) -> Positions:
     _check_names(bound.option, partitions, bound.offsets)
-    firsts = view.earliest(partitions)
-    ends = view.latest(partitions, known=bound.offsets)
+    firsts = lookup.earliest(partitions)
+    ends = lookup.latest(partitions, known=bound.offsets)
     found: Positions = {}
     for partition, offset in bound.offsets.items():
         if offset in (EARLIEST, LATEST):
@@ -83,17 +89,17 @@ def _at_offsets(
 
 
 def _at_times(
-    view: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
+    lookup: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
 ) -> dict[TopicPartition, int | None]:
     if isinstance(bound, AtTime):
-        return view.at_times(dict.fromkeys(partitions, bound.timestamp_ms))
+        return lookup.at_times(dict.fromkeys(partitions, bound.timestamp_ms))
     _check_names(bound.option, partitions, bound.timestamps_ms)
-    return view.at_times(bound.timestamps_ms)
+    return lookup.at_times(bound.timestamps_ms)
 
 
-def _with_latest(view: OffsetLookup, found: Mapping[TopicPartition, int | None]) -> Positions:
+def _with_latest(lookup: OffsetLookup, found: Mapping[TopicPartition, int | None]) -> Positions:
     unmatched = frozenset(each for each, offset in found.items() if offset is None)
-    ends = view.latest(unmatched, known={}) if unmatched else {}
+    ends = lookup.latest(unmatched, known={}) if unmatched else {}
     return {each: ends[each] if offset is None else offset for each, offset in found.items()}
 
 
@@ -106,5 +112,5 @@ def _check_names(
         raise OptionError(
             f"{option} must name every partition that is read; missing: {partition_names(missing)}"
         )
-    if odd := named.keys() - partitions:
-        raise OptionError(f"{option} names partitions that are not read: {partition_names(odd)}")
+    if extra := named.keys() - partitions:
+        raise OptionError(f"{option} names partitions that are not read: {partition_names(extra)}")

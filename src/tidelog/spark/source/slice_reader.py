@@ -1,4 +1,4 @@
-"""What a task does: one slice, fetched and turned into columns, with the next fetch on its way."""
+"""What a task does: fetch one slice and turn it into columns, with the next fetch on its way."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import gc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from tidelog.client.ranges.errors import Loss, RangeLost
 from tidelog.client.shells.range_reader import RangeClient
-from tidelog.spark.columns.decode import Aborted, ColumnDecoder
-from tidelog.spark.source.data_loss import DataLoss
-from tidelog.spark.source.named_columns import NamedColumns
+from tidelog.core.model.ids import TopicPartition
+from tidelog.spark.columns.decode import Aborted, ColumnDecoder, record_schema
+from tidelog.spark.source.errors import DataLossPolicy
 from tidelog.spark.source.options import SourceOptions
 from tidelog.spark.source.slices import OffsetSlice
 
+_TOPIC = pa.field("topic", pa.string())
+_PARTITION = pa.field("partition", pa.int32())
 TASKS_BEFORE_FREEZING = 2
 _tasks_begun = 0
 _clients: dict[tuple[object, ...], RangeClient] = {}
@@ -24,9 +27,9 @@ _clients: dict[tuple[object, ...], RangeClient] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """All that tasks need besides their slices; picklable."""
+    """Everything that tasks need besides their slices; picklable."""
 
-    settings: Mapping[str, str]
+    client: Mapping[str, str]
     stalled_s: float
     is_read_committed: bool
     with_headers: bool
@@ -35,7 +38,7 @@ class ReaderSettings:
 
 def reader_settings(options: SourceOptions) -> ReaderSettings:
     return ReaderSettings(
-        settings=options.client.given,
+        client=options.client.given,
         stalled_s=options.poll_timeout_ms / 1_000,
         is_read_committed=options.is_read_committed,
         with_headers=options.includes_headers,
@@ -43,69 +46,110 @@ def reader_settings(options: SourceOptions) -> ReaderSettings:
     )
 
 
-def read_slice(plan: ReaderSettings, wanted: OffsetSlice) -> Iterator[pa.RecordBatch]:
-    """The slice's rows. What is gone raises DataLost, or is left out with a warning."""
-    _spare_the_collector()
-    wanted = _as_of_now(plan, wanted)
-    loss = DataLoss(fails=plan.fails_on_data_loss)
-    start: int | None = wanted.start
-    while start is not None and start < wanted.end:
+def read_slice(settings: ReaderSettings, slice_: OffsetSlice) -> Iterator[pa.RecordBatch]:
+    """The slice's rows. Offsets that are gone raise DataLost, or are left out with a warning."""
+    _freeze_imported_objects()
+    slice_ = _resolve_open_ends(settings, slice_)
+    loss = DataLossPolicy(fails=settings.fails_on_data_loss)
+    start: int | None = slice_.start
+    while start is not None and start < slice_.end:
         try:
-            yield from _read(plan, wanted, start)
+            yield from _read(settings, slice_, start)
             return
         except RangeLost as lost:
             loss.report(
-                f"Offsets {wanted.start} to {wanted.end} (exclusive) were to be read: {lost}"
+                f"Offsets {slice_.start} to {slice_.end} (exclusive) were to be read: {lost}"
             )
-            start = _where_to_go_on(lost, wanted)
+            start = _resume_offset(lost, slice_)
 
 
-def _as_of_now(plan: ReaderSettings, wanted: OffsetSlice) -> OffsetSlice:
-    if not wanted.is_start_open and not wanted.is_end_open:
-        return wanted
-    first, end = _client(plan).fences(wanted.partition)
+def _resolve_open_ends(settings: ReaderSettings, slice_: OffsetSlice) -> OffsetSlice:
+    if not slice_.is_start_open and not slice_.is_end_open:
+        return slice_
+    first, end = _client(settings).fences(slice_.partition)
     return OffsetSlice(
-        wanted.partition,
-        first if wanted.is_start_open else wanted.start,
-        end if wanted.is_end_open else wanted.end,
+        slice_.partition,
+        first if slice_.is_start_open else slice_.start,
+        end if slice_.is_end_open else slice_.end,
     )
 
 
-def _read(plan: ReaderSettings, wanted: OffsetSlice, start: int) -> Iterator[pa.RecordBatch]:
+def _read(settings: ReaderSettings, slice_: OffsetSlice, start: int) -> Iterator[pa.RecordBatch]:
     decoder = ColumnDecoder(
         start_offset=start,
-        end_offset=wanted.end,
-        is_read_committed=plan.is_read_committed,
-        with_headers=plan.with_headers,
+        end_offset=slice_.end,
+        is_read_committed=settings.is_read_committed,
+        with_headers=settings.with_headers,
     )
-    named = NamedColumns(wanted.partition)
-    client = _client(plan)
-    for fetched in client.read(wanted.partition, start_offset=start, end_offset=wanted.end):
+    columns = PartitionColumns(slice_.partition)
+    client = _client(settings)
+    for fetched in client.read(slice_.partition, start_offset=start, end_offset=slice_.end):
         aborted = [Aborted(each.producer_id, each.first_offset) for each in fetched.aborted]
         for decoded in decoder.decode(fetched.records, aborted):
             if decoded.records:
-                yield named.add_to(decoded.columns)
+                yield columns.add_to(decoded.columns)
 
 
-def _where_to_go_on(lost: RangeLost, wanted: OffsetSlice) -> int | None:
-    """Behind what was deleted, if that is still in the slice."""
+def _resume_offset(lost: RangeLost, slice_: OffsetSlice) -> int | None:
+    """The first offset after what was deleted; None if the slice ends before it."""
     first = lost.log_start_offset
-    if lost.kind != Loss.DELETED or first is None or first >= wanted.end:
+    if lost.kind != Loss.DELETED or first is None or first >= slice_.end:
         return None
     return max(first, lost.offset)
 
 
-def _client(plan: ReaderSettings) -> RangeClient:
-    key = (*sorted(plan.settings.items()), plan.stalled_s)
+def _client(settings: ReaderSettings) -> RangeClient:
+    key = (*sorted(settings.client.items()), settings.stalled_s)
     if key not in _clients:
-        _clients[key] = RangeClient(plan.settings, stalled_s=plan.stalled_s)
+        _clients[key] = RangeClient(settings.client, stalled_s=settings.stalled_s)
     return _clients[key]
 
 
-def _spare_the_collector() -> None:
+def _freeze_imported_objects() -> None:
     """Spark's worker collects garbage after every task, through all that was ever imported. What
-    is there after the first tasks is there for good, and need not be looked at each time."""
+    exists after the first tasks stays for good, and need not be examined each time."""
     global _tasks_begun
     _tasks_begun += 1
     if _tasks_begun <= TASKS_BEFORE_FREEZING:
         gc.freeze()
+
+
+class PartitionColumns:
+    """Topic and partition, the same in every row of a slice.
+
+    The arrays are made once for the largest batch so far; smaller ones get a part of them.
+    """
+
+    def __init__(self, partition: TopicPartition) -> None:
+        self._partition = partition
+        self._topics = pa.array([], pa.string())
+        self._indexes = pa.array([], pa.int32())
+
+    def add_to(self, columns: pa.RecordBatch) -> pa.RecordBatch:
+        """Key, value, topic, partition, offset and the rest, as Spark's Kafka source has them."""
+        rows = columns.num_rows
+        if rows > len(self._topics):
+            self._grow(rows)
+        arrays = columns.columns
+        where = [self._topics.slice(0, rows), self._indexes.slice(0, rows)]
+        return pa.RecordBatch.from_arrays(
+            [*arrays[:2], *where, *arrays[2:]], schema=row_schema(columns.schema)
+        )
+
+    def _grow(self, rows: int) -> None:
+        name = self._partition.topic.encode()
+        starts = np.arange(rows + 1, dtype=np.int32) * np.int32(len(name))
+        buffers = [None, pa.py_buffer(starts), pa.py_buffer(name * rows)]
+        self._topics = pa.Array.from_buffers(pa.string(), rows, buffers)
+        self._indexes = pa.array(np.full(rows, self._partition.index, dtype=np.int32))
+
+
+def row_schema(records: pa.Schema) -> pa.Schema:
+    """The schema of rows: that of records, with topic and partition."""
+    fields = list(records)
+    return pa.schema([*fields[:2], _TOPIC, _PARTITION, *fields[2:]])
+
+
+def source_row_schema(*, with_headers: bool) -> pa.Schema:
+    """The schema of what the source gives to Spark."""
+    return row_schema(record_schema(with_headers=with_headers))

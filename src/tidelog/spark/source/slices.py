@@ -1,4 +1,4 @@
-"""Which task reads what: pure arithmetic on positions, so that a replay plans the same slices."""
+"""Which task reads what: pure arithmetic on positions, so that a retry plans the same slices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OffsetSlice:
     """What one task reads: offsets from `start` to before `end`.
 
     An open start or end is where the log began or ended when this was planned. Spark keeps the plan
-    of a frame, so the task of a later action looks again.
+    of a frame, so the task of a later action asks for the start or end again.
     """
 
     partition: TopicPartition
@@ -32,8 +32,8 @@ class OffsetSlice:
 def limit_offsets(start: Positions, latest: Positions, *, offsets_max: int) -> Positions:
     """The end of a batch of about `offsets_max`, in proportion to what each partition has.
 
-    `start` has every partition. None of them starves: one with anything to read gets at least one
-    offset, so the batch may be a little larger.
+    `start` has every partition. A partition with anything to read gets at least one offset, so the
+    batch may be a little larger.
     """
     sizes = {each: latest[each] - start[each] for each in latest if latest[each] > start[each]}
     total = sum(sizes.values())
@@ -118,5 +118,5 @@ def _cut(whole: OffsetSlice, parts: int) -> list[OffsetSlice]:
 
 
 def partition_names(partitions: Iterable[TopicPartition]) -> str:
-    """For messages."""
+    """Sorted and joined, for messages."""
     return ", ".join(str(each) for each in sorted(partitions))

@@ -1,4 +1,4 @@
-"""`spark.readStream`: positions move from batch to batch, Spark's checkpoint keeps them."""
+"""`spark.readStream`: positions move from batch to batch, and Spark's checkpoint keeps them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from tidelog.spark.source.cluster_view import ClusterView
-from tidelog.spark.source.data_loss import DataLoss
+from tidelog.spark.source.errors import DataLossPolicy
 from tidelog.spark.source.offsets import Positions, from_json, start_in, to_json
 from tidelog.spark.source.options import stream_options
 from tidelog.spark.source.positions import start_positions
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One lives beside the driver and plans; copies of it are pickled for the tasks, and read."""
+    """One runs beside the driver and plans; pickled copies of it read in the tasks."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = stream_options(given)
-        self._plan = reader_settings(self._options)
+        self._settings = reader_settings(self._options)
         self._view: ClusterView | None = None
         self._initial: Positions | None = None
         self._latest: Positions | None = None
@@ -46,7 +46,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # Beside the driver
 
     def initialOffset(self) -> Any:  # noqa: N802 - Spark's name
-        """Spark asks more than once; the answer must stay the same."""
+        """Spark calls it more than once; the answer must stay the same."""
         if self._initial is None:
             for text in self._options.warnings:
                 warnings.warn(text, stacklevel=2)
@@ -61,7 +61,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Spark gives it back; the options know the rest."""
+        """Spark passes it back to `latestOffset`; the options have the details."""
         options = self._options
         if options.trigger_offsets_max is not None:
             return ReadMaxRows(options.trigger_offsets_max)
@@ -86,13 +86,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(end, start=known if is_first else None)
 
     def reportLatestOffset(self) -> Any:  # noqa: N802 - Spark's name
-        """What there was when Spark last asked; the progress shows it next to the end offset."""
+        """The latest offsets when Spark last asked, for its progress report."""
         return to_json(self._latest) if self._latest else None
 
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
         if start == end:
             return []
-        # After a crash in the first batch the start given here was found anew: it does not count.
+        # After a crash in the first batch the given start was resolved again: ignore it.
         known = start_in(end) or from_json(start)
         until = from_json(end)
         begin = self._with_new(known, until)
@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_slice(self._plan, partition.value)
+        return read_slice(self._settings, partition.value)
 
     # How far a batch goes
 
@@ -130,7 +130,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return limit_offsets(begin, latest, offsets_max=options.trigger_offsets_max)
 
     def _waits_for_more(self, ready: int) -> bool:
-        """Fewer than `minOffsetsPerTrigger`, and not long since the last batch."""
+        """Returns whether there are too few offsets, and the last batch is not long ago."""
         assert self._options.trigger_offsets_min is not None
         now_ms = time.monotonic_ns() // 1_000_000
         is_late = (
@@ -144,14 +144,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _with_new(self, known: Positions, latest: Positions) -> Positions:
-        """Partitions that have appeared begin at their first record."""
+        """New partitions begin at their first record."""
         appeared = frozenset(latest.keys() - known.keys())
         if not appeared:
             return known
         return {**known, **self._cluster().earliest(appeared)}
 
     def _check(self, known: Positions, begin: Positions, until: Positions) -> None:
-        """Report what the batch cannot read any more."""
+        """Report a loss for what the batch can no longer read."""
         loss = self._loss()
         if gone := known.keys() - until.keys():
             loss.report(
@@ -164,8 +164,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if end < first:
                 loss.report(f"{partition} was read up to offset {first}, but ends at {end} now")
 
-    def _loss(self) -> DataLoss:
-        return DataLoss(fails=self._options.fails_on_data_loss)
+    def _loss(self) -> DataLossPolicy:
+        return DataLossPolicy(fails=self._options.fails_on_data_loss)
 
     def _cluster(self) -> ClusterView:
         if self._view is None:

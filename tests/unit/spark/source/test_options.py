@@ -295,7 +295,10 @@ def test_a_stream_has_no_end(name: str) -> None:
         ({"maxTriggerDelay": "5s"}, "maxTriggerDelay has no effect on a batch"),
         ({"kafka.group.id": "mine"}, "kafka.group.id has no effect"),
         ({"kafka.session.timeout.ms": "5"}, "kafka.session.timeout.ms has no effect"),
-        ({"groupIdPrefix": "mine"}, "groupIdPrefix has no effect: nothing here joins a group"),
+        (
+            {"groupIdPrefix": "mine"},
+            "groupIdPrefix has no effect: this source joins no consumer group",
+        ),
         ({"startingOffset": "earliest"}, "did you mean startingOffsets?"),
         ({"zebra": "1"}, "zebra is not an option of this source"),
     ],

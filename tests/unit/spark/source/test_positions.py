@@ -8,8 +8,7 @@ import pytest
 
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.bounds import AtOffsets, AtTime, AtTimes, Bound, Edge
-from tidelog.spark.source.data_loss import DataLoss
-from tidelog.spark.source.errors import DataLost, OptionError
+from tidelog.spark.source.errors import DataLossPolicy, DataLost, OptionError
 from tidelog.spark.source.positions import end_positions, start_positions
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -42,12 +41,12 @@ class View:
 
 def start(bound: Bound, *, latest: bool = False, fails: bool = True) -> dict[TopicPartition, int]:
     return start_positions(
-        View(), BOTH, bound, without_match_latest=latest, loss=DataLoss(fails=fails)
+        View(), BOTH, bound, without_match_latest=latest, loss=DataLossPolicy(fails=fails)
     )
 
 
 def end(bound: Bound, *, fails: bool = True) -> dict[TopicPartition, int]:
-    return end_positions(View(), BOTH, bound, loss=DataLoss(fails=fails))
+    return end_positions(View(), BOTH, bound, loss=DataLossPolicy(fails=fails))
 
 
 def test_starts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.source.progress import lag
+from tidelog.spark.source.offsets import lag
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
