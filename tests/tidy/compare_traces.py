@@ -70,8 +70,6 @@ def differences(before: str, after: str, renamed: dict[str, str]) -> Iterator[st
         yield f"{len(old_lines)} lines, then {len(new_lines)}"
         return
     for number, (old_line, new_line) in enumerate(zip(old_lines, new_lines, strict=True), start=1):
-        if old_line == new_line:
-            continue
         old, new = TOKEN.findall(old_line), TOKEN.findall(new_line)
         pairs = zip(old, new, strict=False)
         if len(old) != len(new) or not all(_is_renamed(*pair, renamed) for pair in pairs):

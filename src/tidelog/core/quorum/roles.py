@@ -22,7 +22,8 @@ class Role(Enum):
 
 R = Role
 NEXT: dict[Role, frozenset[Role]] = {
-    R.UNATTACHED: frozenset({R.UNATTACHED, R.PROSPECTIVE, R.FOLLOWER}),
+    # Resigned only at the start, by a node that stored itself as the leader.
+    R.UNATTACHED: frozenset({R.UNATTACHED, R.PROSPECTIVE, R.FOLLOWER, R.RESIGNED}),
     R.PROSPECTIVE: frozenset({R.CANDIDATE, R.UNATTACHED, R.FOLLOWER}),
     R.CANDIDATE: frozenset({R.LEADER, R.PROSPECTIVE, R.UNATTACHED, R.FOLLOWER}),
     R.LEADER: frozenset({R.RESIGNED, R.UNATTACHED, R.FOLLOWER}),
@@ -34,6 +35,6 @@ assert set(NEXT) == set(Role)
 
 
 def become(old: Role, new: Role) -> Role:
-    """The only way a node changes its role."""
+    """The role that a node changes to; no other code assigns one."""
     assert new in NEXT[old], f"{old.name} may not become {new.name}"
     return new

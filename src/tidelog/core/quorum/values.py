@@ -9,7 +9,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.quorum.roles import Role
 
 
-class Position(NamedTuple):
+class LogPosition(NamedTuple):
     """How far a log reaches: the greater one is at least as up to date, as Raft compares them."""
 
     quorum_epoch: int
@@ -21,7 +21,7 @@ class LogFacts(Protocol):
     """What the machine must know about the log. It never writes it."""
 
     @property
-    def position(self) -> Position:
+    def position(self) -> LogPosition:
         """The end of what was appended, durable or not."""
 
     @property
@@ -39,7 +39,7 @@ class ElectionState(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The patience of a voter; the names are those of `controller.quorum.*`."""
+    """The timeouts of a voter; the names are those of `controller.quorum.*`."""
 
     election_timeout_ms: int = 1_000
     fetch_timeout_ms: int = 2_000
@@ -49,12 +49,12 @@ class Timing:
 
     @property
     def check_quorum_ms(self) -> int:
-        """A leader that no majority has asked for records for so long gives up."""
+        """How long a leader goes on without fetches from a majority before it resigns."""
         return self.fetch_timeout_ms * 3 // 2
 
     @property
     def begin_again_ms(self) -> int:
-        """A voter that has not fetched for so long is told once more who leads."""
+        """How long a voter may be without a fetch before it gets BeginQuorumEpoch again."""
         return self.fetch_timeout_ms // 2
 
 
@@ -64,7 +64,7 @@ class VoteCall:
 
     candidate_id: int
     quorum_epoch: int
-    position: Position
+    position: LogPosition
     is_pre_vote: bool
 
 

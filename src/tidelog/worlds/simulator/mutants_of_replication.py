@@ -13,7 +13,7 @@ from tidelog.core.node.copying import Copy
 from tidelog.core.node.follower_links import FollowerLinks
 from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.replicas.replica_manager import ReplicaManager
-from tidelog.core.quorum.leadership import Leadership as QuorumLeadership
+from tidelog.core.quorum.leader_term import LeaderTerm as QuorumLeadership
 from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import ElectionState, Ready, RoleChanged

@@ -9,7 +9,7 @@ from tidelog.core.metadata.records import ConfigRecord
 from tidelog.core.node.api import HANDLERS
 from tidelog.core.node.connections.forwarded_requests import LocalRequest
 from tidelog.core.node.node import Node
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 from tidelog.core.wire.schema import Message
 from tidelog.worlds.simulator.cluster import NodeLayout, SimCluster, three_nodes
@@ -108,7 +108,7 @@ class QuorumCluster:
         assert isinstance(answer, kind)
         return answer
 
-    def take_snapshot(self) -> Position:
+    def take_snapshot(self) -> LogPosition:
         """Agree on records until the first node has made a snapshot of them."""
         snapshots = self.node(1).metadata.snapshots
         while snapshots.newest is None:

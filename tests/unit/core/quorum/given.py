@@ -9,7 +9,7 @@ from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import (
     ElectionState,
-    Position,
+    LogPosition,
     Ready,
     Timing,
     VoteAnswer,
@@ -29,17 +29,17 @@ class MemoryLog:
         self.log_start_offset = 0
 
     @property
-    def position(self) -> Position:
+    def position(self) -> LogPosition:
         newest = self.entries[-1][0] if self.entries else 0
-        return Position(newest, len(self.entries))
+        return LogPosition(newest, len(self.entries))
 
-    def end_of(self, quorum_epoch: int) -> Position | None:
+    def end_of(self, quorum_epoch: int) -> LogPosition | None:
         if not self.entries or quorum_epoch > self.entries[-1][0]:
             return None
         if quorum_epoch < self.entries[0][0]:
-            return Position(quorum_epoch, 0)
+            return LogPosition(quorum_epoch, 0)
         ends = [at + 1 for at, entry in enumerate(self.entries) if entry[0] <= quorum_epoch]
-        return Position(self.entries[ends[-1] - 1][0], ends[-1])
+        return LogPosition(self.entries[ends[-1] - 1][0], ends[-1])
 
     def append(self, quorum_epoch: int, value: str) -> None:
         self.entries.append((quorum_epoch, value))
@@ -76,7 +76,7 @@ def quorum(
 
 def granted(machine: Quorum, voter: int, now_ms: int = 0, *, is_granted: bool = True) -> Ready:
     """The voter answers the call that the machine has for it now."""
-    call = machine.wish_for(voter, now_ms)
+    call = machine.request_for(voter, now_ms)
     assert isinstance(call, VoteCall), call
     answer = VoteAnswer(
         error=ErrorCode.NONE,
@@ -131,7 +131,7 @@ def call(
     quorum_epoch: int,
     *,
     pre: bool = False,
-    position: Position = Position(0, 0),  # noqa: B008 an immutable value
+    position: LogPosition = LogPosition(0, 0),  # noqa: B008 an immutable value
 ) -> VoteCall:
     return VoteCall(
         candidate_id=candidate_id, quorum_epoch=quorum_epoch, position=position, is_pre_vote=pre

@@ -12,14 +12,14 @@ from random import Random
 
 from tests.unit.core.quorum.given import MemoryLog
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.quorum.divergence import Diverged, cut_point, judge_fetch
 from tidelog.core.quorum.machine import Quorum
-from tidelog.core.quorum.positions import Diverged, cut_point, judge_fetch
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import (
     BeginEpoch,
     ElectionState,
     EndEpoch,
-    Position,
+    LogPosition,
     Ready,
     Timing,
     VoteCall,
@@ -87,7 +87,7 @@ class Voter:
             return
         self.carry_out(machine.on_tick(world.now_ms))
         for voter in machine.others:
-            wish = machine.wish_for(voter, world.now_ms)
+            wish = machine.request_for(voter, world.now_ms)
             if wish is not None:
                 world.send(self.node_id, voter, partial(self._ask, voter, wish))
         if machine.wants_fetch:
@@ -132,7 +132,7 @@ class Voter:
 
         self.world.send(source, self.node_id, arrive)
 
-    def _fetch(self, target: int, asked: Position, quorum_epoch: int) -> None:
+    def _fetch(self, target: int, asked: LogPosition, quorum_epoch: int) -> None:
         other = self.world.nodes[target]
         machine = other.machine
         assert machine is not None
@@ -144,7 +144,7 @@ class Voter:
             if verdict is None:
                 other.carry_out(machine.on_fetch(self.node_id, asked.end_offset, self.world.now_ms))
                 records = other.log.entries[asked.end_offset :]
-        told = (machine.leader_id, machine.quorum_epoch, machine.told_high_watermark)
+        told = (machine.leader_id, machine.quorum_epoch, machine.published_high_watermark)
 
         def back(mine: Quorum) -> Ready:
             leader_id, quorum_epoch, high_watermark = told

@@ -19,7 +19,7 @@ from tests.unit.core.quorum.given import (
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
-from tidelog.core.quorum.values import ElectionState, Position, Ready, VoteAnswer, VoteCall
+from tidelog.core.quorum.values import ElectionState, LogPosition, Ready, VoteAnswer, VoteCall
 
 
 def reply_of(ready: Ready) -> VoteAnswer:
@@ -67,14 +67,14 @@ def test_the_way_to_the_leadership_is_pre_vote_then_a_new_epoch_then_votes() -> 
     machine = quorum()
     now_ms = stand(machine)
     assert machine.quorum_epoch == 0
-    pre = machine.wish_for(2, now_ms)
+    pre = machine.request_for(2, now_ms)
     assert isinstance(pre, VoteCall) and pre.is_pre_vote
 
     ready = granted(machine, 3, now_ms)
 
     assert machine.role is Role.CANDIDATE
     assert ready.store == ElectionState(quorum_epoch=1, leader_id=None, voted_for=1)
-    asked = machine.wish_for(2, now_ms)
+    asked = machine.request_for(2, now_ms)
     assert isinstance(asked, VoteCall) and (asked.is_pre_vote, asked.quorum_epoch) == (False, 1)
     ready = granted(machine, 2, now_ms)
     assert machine.role is Role.LEADER
@@ -97,7 +97,7 @@ def test_a_refused_pre_vote_begins_no_epoch() -> None:
 def test_answers_to_the_pre_vote_do_not_count_as_votes() -> None:
     machine = quorum(voters=(1, 2, 3, 4, 5))
     now_ms = stand(machine)
-    pre = machine.wish_for(4, now_ms)
+    pre = machine.request_for(4, now_ms)
     assert isinstance(pre, VoteCall)
     granted(machine, 2, now_ms)
     granted(machine, 3, now_ms)
@@ -135,14 +135,14 @@ def test_a_stored_vote_is_kept_over_a_restart() -> None:
 @pytest.mark.parametrize(
     ("position", "expected"),
     [
-        (Position(2, 9), False),  # an older epoch, however long
-        (Position(3, 4), False),
-        (Position(3, 5), True),
-        (Position(4, 1), True),
+        (LogPosition(2, 9), False),  # an older epoch, however long
+        (LogPosition(3, 4), False),
+        (LogPosition(3, 5), True),
+        (LogPosition(4, 1), True),
     ],
 )
 def test_votes_go_to_logs_that_are_at_least_as_up_to_date(
-    position: Position, expected: bool
+    position: LogPosition, expected: bool
 ) -> None:
     log = MemoryLog((1, "a"), (1, "b"), (3, "c"), (3, "d"), (3, "e"))
     for pre in (False, True):
@@ -156,15 +156,15 @@ def test_a_candidate_that_crashed_does_not_ask_again_in_its_epoch() -> None:
     machine = quorum(1, stored=stored)
 
     assert machine.role is Role.UNATTACHED
-    assert machine.wish_for(2, 0) is None
+    assert machine.request_for(2, 0) is None
     assert not is_granted(machine, call(2, 5)), "its vote was its own"
 
 
 def test_a_repeated_call_with_a_shorter_log_gets_no_vote() -> None:
     machine = quorum(3, log=MemoryLog((1, "a"), (1, "b")))
-    assert is_granted(machine, call(1, 5, position=Position(1, 2)))
+    assert is_granted(machine, call(1, 5, position=LogPosition(1, 2)))
 
-    assert not is_granted(machine, call(1, 5, position=Position(1, 1)))
+    assert not is_granted(machine, call(1, 5, position=LogPosition(1, 1)))
 
 
 def test_a_pre_vote_is_refused_while_the_leader_is_heard() -> None:
@@ -192,7 +192,7 @@ def test_a_pre_vote_changes_no_vote() -> None:
 def test_a_leader_refuses_pre_votes_of_its_epoch() -> None:
     machine = leader(MemoryLog())
 
-    assert not is_granted(machine, call(3, 1, pre=True, position=Position(1, 1)))
+    assert not is_granted(machine, call(3, 1, pre=True, position=LogPosition(1, 1)))
     assert machine.role is Role.LEADER
 
 
@@ -209,7 +209,7 @@ def test_calls_of_the_past_are_fenced_and_told_who_leads() -> None:
 def test_a_call_with_records_of_its_own_future_is_invalid(newest: int, pre: bool) -> None:
     machine = quorum(3)
 
-    answer = reply_of(machine.on_vote_call(call(1, 5, pre=pre, position=Position(newest, 1)), 0))
+    answer = reply_of(machine.on_vote_call(call(1, 5, pre=pre, position=LogPosition(newest, 1)), 0))
 
     assert answer.error == ErrorCode.INVALID_REQUEST
     assert machine.quorum_epoch == 0
@@ -225,10 +225,10 @@ def test_a_leader_starts_again_resigned_and_tells_the_others() -> None:
 
     assert (machine.role, machine.quorum_epoch) == (Role.RESIGNED, 5)
     assert not is_granted(machine, call(2, 5))
-    assert machine.wish_for(2, 0) is not None
+    assert machine.request_for(2, 0) is not None
     machine.on_end_answer(2, leader_id=1, quorum_epoch=5, now_ms=1)
-    assert machine.wish_for(2, 1) is None
-    assert machine.wish_for(3, 1) is not None
+    assert machine.request_for(2, 1) is None
+    assert machine.request_for(3, 1) is not None
 
     assert machine.deadline_ms is not None
     machine.on_tick(machine.deadline_ms)
@@ -310,7 +310,7 @@ def test_a_leader_that_leaves_names_its_successors() -> None:
     ready = machine.resign(20)
 
     assert [change.role for change in ready.changes] == [Role.RESIGNED]
-    wish = machine.wish_for(2, 20)
+    wish = machine.request_for(2, 20)
     assert wish is not None and getattr(wish, "preferred", None) == (3, 2)
 
 
@@ -344,7 +344,7 @@ def test_a_candidate_that_lost_tries_again_after_a_random_while() -> None:
     granted(machine, 3, now_ms, is_granted=False)
 
     assert machine.role is Role.CANDIDATE
-    assert machine.wish_for(2, now_ms) is None
+    assert machine.request_for(2, now_ms) is None
     assert machine.deadline_ms is not None
     assert now_ms < machine.deadline_ms <= now_ms + TIMING.election_backoff_max_ms
     machine.on_tick(machine.deadline_ms)

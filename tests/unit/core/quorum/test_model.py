@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.quorum.given import MemoryLog
 from tests.unit.core.quorum.model import TIMING, Model, Voter
-from tidelog.core.quorum.leadership import Leadership
+from tidelog.core.quorum.leader_term import LeaderTerm
 from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import ElectionState, Ready, VoteCall
@@ -95,7 +95,7 @@ def test_the_model_notices_a_leader_that_leads_on_after_a_restart(
         ready = on_start(self, now_ms)
         if self.role is Role.RESIGNED:
             self.role = Role.LEADER
-            self.leadership = Leadership(
+            self.leadership = LeaderTerm(
                 node_id=self.node_id,
                 voters=self.voters,
                 epoch_start_offset=self._log.position.end_offset,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.metadata.quorum_answers import UNKNOWN, endpoint_of_leader, refuse_whole
-from tidelog.core.quorum.values import Position, VoteAnswer, VoteCall
+from tidelog.core.quorum.values import LogPosition, VoteAnswer, VoteCall
 from tidelog.core.wire.messages.api_52_vote import (
     NodeEndpoint,
     VoteRequest,
@@ -71,7 +71,7 @@ def _vote(
     call = VoteCall(
         candidate_id=partition.replica_id,
         quorum_epoch=partition.replica_epoch,
-        position=Position(partition.last_offset_epoch, partition.last_offset),
+        position=LogPosition(partition.last_offset_epoch, partition.last_offset),
         is_pre_vote=partition.pre_vote,
     )
     return quorum.on_vote_call(call, now_ms)

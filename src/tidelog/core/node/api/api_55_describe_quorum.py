@@ -11,7 +11,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.metadata.quorum_answers import UNKNOWN
-from tidelog.core.quorum.leadership import Progress
+from tidelog.core.quorum.leader_term import FetchProgress
 from tidelog.core.wire.messages.api_55_describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -101,7 +101,7 @@ def _described(node: Node, version: int, now_ms: int) -> DescribeQuorumResponse:
     return response
 
 
-def _replica(node: Node, replica_id: int, progress: Progress, now_ms: int) -> ReplicaState:
+def _replica(node: Node, replica_id: int, progress: FetchProgress, now_ms: int) -> ReplicaState:
     """The leader itself is always there and always caught up."""
     end_offset, fetched_ms, caught_up_ms = (
         progress.end_offset,

@@ -8,7 +8,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.metadata.quorum_answers import endpoint_of_leader, leader_or_unknown
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.wire.messages.api_59_fetch_snapshot import (
     FetchSnapshotRequest,
@@ -68,7 +68,7 @@ def _read(
     code = node.quorum.refuse_as_leader(partition.current_leader_epoch)
     if code != ErrorCode.NONE:
         return code
-    asked = Position(partition.snapshot_id.epoch, partition.snapshot_id.end_offset)
+    asked = LogPosition(partition.snapshot_id.epoch, partition.snapshot_id.end_offset)
     file = node.metadata.snapshots.file_of(asked)
     if file is None:
         return ErrorCode.SNAPSHOT_NOT_FOUND

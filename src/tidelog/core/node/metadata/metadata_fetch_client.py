@@ -22,8 +22,8 @@ from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.quorum_peers import PURPOSE, Backoff, error_of
 from tidelog.core.node.metadata.snapshot_download import VERSION as SNAPSHOT_VERSION
 from tidelog.core.node.metadata.snapshot_download import SnapshotDownload, piece_of
-from tidelog.core.quorum.positions import cut_point
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.divergence import cut_point
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log import Log, OffsetsOutOfOrder
 from tidelog.core.wire.links import Link, NoAnswer
@@ -178,7 +178,7 @@ class MetadataFetchClient:
         )
         self._target = target
 
-    def _request(self, asked: Position) -> FetchRequest:
+    def _request(self, asked: LogPosition) -> FetchRequest:
         machine = self._quorum.machine
         high_watermark = machine.high_watermark
         partition = FetchPartition(
@@ -218,7 +218,9 @@ class MetadataFetchClient:
 
     # Answers
 
-    def _on_answer(self, source: int, asked: Position, answer: FetchResponse, now_ms: int) -> None:
+    def _on_answer(
+        self, source: int, asked: LogPosition, answer: FetchResponse, now_ms: int
+    ) -> None:
         told = _partition_of(answer)
         if told is None:
             self._backoff.failed(now_ms)
@@ -253,7 +255,7 @@ class MetadataFetchClient:
 
     # A snapshot
 
-    def _begin_snapshot(self, position: Position, now_ms: int) -> None:
+    def _begin_snapshot(self, position: LogPosition, now_ms: int) -> None:
         if position.end_offset > self._node.metadata.committed_end_offset:
             self._snapshot.begin(position)
         else:
@@ -287,10 +289,10 @@ class MetadataFetchClient:
         """What the leader of our epoch has for us: a place to cut, a snapshot, or records."""
         if told.diverging_epoch.epoch >= 0:
             diverging = told.diverging_epoch
-            self._cut(Position(diverging.epoch, diverging.end_offset), now_ms)
+            self._cut(LogPosition(diverging.epoch, diverging.end_offset), now_ms)
         elif told.snapshot_id.epoch >= 0:
             snapshot_id = told.snapshot_id
-            self._begin_snapshot(Position(snapshot_id.epoch, snapshot_id.end_offset), now_ms)
+            self._begin_snapshot(LogPosition(snapshot_id.epoch, snapshot_id.end_offset), now_ms)
         else:
             if told.records:
                 self._append(memoryview(told.records), now_ms)
@@ -309,7 +311,7 @@ class MetadataFetchClient:
         if appended.error != ErrorCode.NONE:
             node.on_log_failed(log)
 
-    def _cut(self, diverging: Position, now_ms: int) -> None:
+    def _cut(self, diverging: LogPosition, now_ms: int) -> None:
         log, machine, node = self._log, self._quorum.machine, self._node
         before = log.log_end_offset
         end_offset = cut_point(diverging, self._quorum.log_view)

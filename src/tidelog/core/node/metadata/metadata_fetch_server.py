@@ -13,8 +13,8 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import METADATA_TOPIC_ID
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.connections.request import Request
-from tidelog.core.quorum.positions import Diverged, NeedsSnapshot, judge_fetch
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.divergence import Diverged, NeedsSnapshot, judge_fetch
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError, read_slice
 from tidelog.core.wire.messages.api_01_fetch import (
     EpochEndOffset,
@@ -111,7 +111,7 @@ class MetadataFetchServer:
             self.directory_ids[replica_id] = asked.replica_directory_id
             self._quorum.step(machine.on_fetch(replica_id, asked.fetch_offset, now_ms), now_ms)
             self._node.active_controller.on_metadata_fetched(replica_id, connection=connection)
-            told = machine.told_high_watermark
+            told = machine.published_high_watermark
             if told is not None and asked.high_watermark <= told:  # otherwise it does not say
                 self._node.active_controller.on_metadata_read(replica_id, asked.high_watermark)
 
@@ -155,11 +155,11 @@ class MetadataFetchServer:
         )
         if answer.error_code != ErrorCode.NONE:
             return answer
-        told = machine.told_high_watermark
+        told = machine.published_high_watermark
         answer.high_watermark = UNKNOWN if told is None else told
         snapshots = self._node.metadata.snapshots
         verdict = judge_fetch(
-            Position(asked.last_fetched_epoch, asked.fetch_offset),
+            LogPosition(asked.last_fetched_epoch, asked.fetch_offset),
             quorum.log_view,
             oldest_snapshot=snapshots.oldest,
             newest_snapshot=snapshots.newest,

@@ -32,7 +32,7 @@ from tidelog.core.node.metadata.metadata_records import (
 )
 from tidelog.core.node.metadata.node_identity import NodeIdentity, claim_directories
 from tidelog.core.node.metadata.snapshots import Snapshots
-from tidelog.core.quorum.values import Position, RoleChanged
+from tidelog.core.quorum.values import LogPosition, RoleChanged
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.control_records import LeaderChange, Voter, leader_change
@@ -342,7 +342,7 @@ class MetadataLog:
             return True
         return False
 
-    def take_snapshot(self, position: Position, content: bytearray, now_ms: int) -> None:
+    def take_snapshot(self, position: LogPosition, content: bytearray, now_ms: int) -> None:
         """The leader's log no longer reaches back to where ours ends: begin with its snapshot.
 
         Raises MetadataUnreadable if it is not whole; then nothing has changed.

@@ -23,7 +23,7 @@ from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import (
     ElectionState,
-    Position,
+    LogPosition,
     Ready,
     RoleChanged,
     Timing,
@@ -108,7 +108,7 @@ class MetadataQuorum:
 
     @property
     def high_watermark(self) -> int | None:
-        return self.machine.told_high_watermark
+        return self.machine.published_high_watermark
 
     def leader_address(self) -> tuple[str, int] | None:
         """Where the leader is; None if it is unknown, or this node itself."""
@@ -128,7 +128,7 @@ class MetadataQuorum:
             quorum_epoch=machine.quorum_epoch,
             leader_id=machine.leader_id,
             voted_for=machine.voted_for,
-            high_watermark=machine.told_high_watermark,
+            high_watermark=machine.published_high_watermark,
             log_end_offset=position.end_offset,
             synced_end_offset=self.log_view.synced_end_offset,
         )
@@ -327,18 +327,18 @@ class QuorumLogView:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self.snapshot: Position | None = None
+        self.snapshot: LogPosition | None = None
         """The newest one; where the log is empty it says in which epoch its end lies."""
         self.counts_unsynced = False
         """A voter alone, while it starts: one sync at the end, before anybody hears of anything."""
 
     @property
-    def position(self) -> Position:
+    def position(self) -> LogPosition:
         log = self._log
         newest = log.latest_leader_epoch
         if newest is None:
             newest = 0 if self.snapshot is None else self.snapshot.quorum_epoch
-        return Position(newest, log.log_end_offset)
+        return LogPosition(newest, log.log_end_offset)
 
     @property
     def synced_end_offset(self) -> int:
@@ -349,6 +349,6 @@ class QuorumLogView:
     def log_start_offset(self) -> int:
         return self._log.log_start_offset
 
-    def end_of(self, quorum_epoch: int) -> Position | None:
+    def end_of(self, quorum_epoch: int) -> LogPosition | None:
         found = self._log.leader_epoch_end(quorum_epoch)
-        return None if found is None else Position(*found)
+        return None if found is None else LogPosition(*found)

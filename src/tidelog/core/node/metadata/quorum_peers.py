@@ -97,7 +97,7 @@ class QuorumPeers:
         """Ask what is wished for and not on its way."""
         machine = self._quorum.machine
         for peer in self._peers:
-            wish = machine.wish_for(peer.voter.node_id, now_ms)
+            wish = machine.request_for(peer.voter.node_id, now_ms)
             if wish is None:
                 if peer.link is None and self._is_looking_around and self._may_try(peer, now_ms):
                     self._open(peer)
@@ -173,7 +173,7 @@ class QuorumPeers:
             ready = machine.on_begin_answer(voter, leader_id, quorum_epoch, now_ms)
         else:
             ready = machine.on_end_answer(voter, leader_id, quorum_epoch, now_ms)
-        if machine.wish_for(voter, now_ms) == call:
+        if machine.request_for(voter, now_ms) == call:
             peer.backoff.failed(now_ms)  # the answer settled nothing: ask again, but not at once
         self._quorum.step(ready, now_ms)
 

@@ -12,7 +12,7 @@ from itertools import islice
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord, decode_record, encode_record
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.control_records import (
     ControlType,
     SnapshotFooter,
@@ -27,7 +27,7 @@ from tidelog.core.wire.records import NewRecord, build, iterate
 RECORDS_PER_BATCH = 500
 
 
-def snapshot_of(image: ClusterImage, position: Position, *, timestamp_ms: int) -> bytearray:
+def snapshot_of(image: ClusterImage, position: LogPosition, *, timestamp_ms: int) -> bytearray:
     """`timestamp_ms` is that of the newest record that the snapshot stands for."""
     header = SnapshotHeader(version=0, last_contained_log_timestamp=timestamp_ms)
     content = bytearray()

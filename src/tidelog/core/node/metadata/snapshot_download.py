@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.metadata.quorum_peers import error_of
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.messages.api_59_fetch_snapshot import (
     FetchSnapshotRequest,
     FetchSnapshotRequestPartition,
@@ -39,10 +39,10 @@ class SnapshotDownload:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._bytes_max = node.settings.integer("controller.quorum.fetch.snapshot.max.bytes")
-        self.position: Position | None = None
+        self.position: LogPosition | None = None
         self.content = bytearray()
 
-    def begin(self, position: Position) -> None:
+    def begin(self, position: LogPosition) -> None:
         self.position = position
         self.content = bytearray()
 
@@ -73,7 +73,7 @@ class SnapshotDownload:
         """True if the snapshot is whole now. What does not fit makes us begin again."""
         snapshot_id = told.snapshot_id
         fits = (
-            Position(snapshot_id.epoch, snapshot_id.end_offset) == self.position
+            LogPosition(snapshot_id.epoch, snapshot_id.end_offset) == self.position
             and told.position == len(self.content)
             and len(told.unaligned_records) > 0
             and len(self.content) + len(told.unaligned_records) <= told.size <= SNAPSHOT_BYTES_MAX

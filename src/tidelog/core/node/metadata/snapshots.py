@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.snapshot_content import image_of, snapshot_of
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError, File
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.metadata_checkpoints import CheckpointName, MetadataCheckpoints
@@ -56,14 +56,14 @@ class Snapshots:
         self._bytes_since = 0
         self._checkpoints: MetadataCheckpoints | None = None
         self._log: Log | None = None
-        self._known: list[Position] = []
+        self._known: list[LogPosition] = []
 
     @property
-    def newest(self) -> Position | None:
+    def newest(self) -> LogPosition | None:
         return self._known[-1] if self._known else None
 
     @property
-    def oldest(self) -> Position | None:
+    def oldest(self) -> LogPosition | None:
         """The one at which the log begins, if it does not begin at the beginning."""
         assert self._log is not None
         start_offset = self._log.log_start_offset
@@ -79,7 +79,7 @@ class Snapshots:
         self._log = log
         self._checkpoints = MetadataCheckpoints(self._node.disk, log.directory)
         self._known = [
-            Position(name.leader_epoch, name.end_offset) for name in self._checkpoints.find()
+            LogPosition(name.leader_epoch, name.end_offset) for name in self._checkpoints.find()
         ]
         newest = self.newest
         if newest is None:
@@ -94,7 +94,7 @@ class Snapshots:
         self._told(newest, "start")
         return image, newest.end_offset
 
-    def _told(self, position: Position, because: str) -> None:
+    def _told(self, position: LogPosition, because: str) -> None:
         self._node.trace.emit(
             SnapshotLoaded(
                 node_id=self._node.settings.node_id,
@@ -121,7 +121,7 @@ class Snapshots:
         if quorum_epoch is None or (newest is not None and newest.end_offset >= end_offset):
             return
         self._bytes_since = 0
-        position = Position(quorum_epoch, end_offset)
+        position = LogPosition(quorum_epoch, end_offset)
         content = snapshot_of(self._node.image, position, timestamp_ms=timestamp_ms)
         try:
             checkpoints.write(
@@ -137,7 +137,7 @@ class Snapshots:
         except DiskError as error:
             self._on_error(error)
 
-    def _on_written(self, position: Position, size_bytes: int) -> None:
+    def _on_written(self, position: LogPosition, size_bytes: int) -> None:
         self._known.append(position)
         self._known.sort(key=lambda each: each.end_offset)
         self._node.trace.emit(
@@ -171,12 +171,12 @@ class Snapshots:
 
     # Handing out and taking
 
-    def file_of(self, position: Position) -> File | None:
+    def file_of(self, position: LogPosition) -> File | None:
         """For a follower that is far behind; None if there is no such snapshot (any more)."""
         assert self._checkpoints is not None
         return self._checkpoints.open(_name(position)) if position in self._known else None
 
-    def take(self, position: Position, content: bytearray, wall_ms: int) -> ClusterImage:
+    def take(self, position: LogPosition, content: bytearray, wall_ms: int) -> ClusterImage:
         """A leader's snapshot becomes ours, durably; the log begins anew behind it.
 
         Raises MetadataUnreadable, and nothing has changed, if it is not whole.
@@ -195,11 +195,11 @@ class Snapshots:
         self._told(position, "far behind")
         return image
 
-    def _read(self, position: Position) -> bytes:
+    def _read(self, position: LogPosition) -> bytes:
         assert self._checkpoints is not None
         file = self._checkpoints.open(_name(position))
         return file.read(0, file.size_bytes)
 
 
-def _name(position: Position) -> CheckpointName:
+def _name(position: LogPosition) -> CheckpointName:
     return CheckpointName(position.end_offset, position.quorum_epoch)

@@ -24,13 +24,13 @@ from tidelog.core.node.metadata.image_delta import changes_between
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.snapshot_content import image_of, snapshot_of
 from tidelog.core.node.metadata.snapshots import SnapshotLoaded, SnapshotWritten
-from tidelog.core.quorum.values import Position
+from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.log import Log
 from tidelog.worlds.simulator.disk import SimDisk
 
 OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
-POSITION = Position(3, 40)
+POSITION = LogPosition(3, 40)
 
 
 def an_image(*records: MetadataRecord) -> ClusterImage:

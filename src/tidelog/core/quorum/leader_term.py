@@ -8,10 +8,10 @@ from tidelog.core.quorum.ballot import majority_of
 from tidelog.core.quorum.values import Timing
 
 OBSERVER_IDLE_MS_MAX = 300_000
-"""An observer that is silent for so long is forgotten."""
+"""How long an observer may be silent before it is forgotten."""
 
 
-class Progress:
+class FetchProgress:
     """What a leader knows of one replica of the log."""
 
     __slots__ = ("_leader_end_offset", "begin_due_ms", "caught_up_ms", "end_offset", "fetched_ms")
@@ -22,7 +22,7 @@ class Progress:
         self.fetched_ms: int | None = None
         self.caught_up_ms: int | None = None
         self.begin_due_ms = now_ms
-        """When to tell this voter who leads, unless it fetches before."""
+        """When this voter gets BeginQuorumEpoch, unless it fetches before."""
         self._leader_end_offset: int | None = None
 
     def on_fetch(self, end_offset: int, *, leader_end_offset: int, now_ms: int) -> None:
@@ -35,7 +35,7 @@ class Progress:
         self.end_offset = end_offset
 
 
-class Leadership:
+class LeaderTerm:
     """Invariant: the high watermark only grows, and lies beyond the start of this epoch."""
 
     def __init__(
@@ -52,8 +52,8 @@ class Leadership:
         self._timing = timing
         self.epoch_start_offset = epoch_start_offset
         self.granted_by = granted_by
-        self.voters = {voter: Progress(now_ms) for voter in sorted(voters)}
-        self.observers: dict[int, Progress] = {}
+        self.voters = {voter: FetchProgress(now_ms) for voter in sorted(voters)}
+        self.observers: dict[int, FetchProgress] = {}
         self.high_watermark: int | None = None
         self._heard: set[int] = set()
         self._check_ms = now_ms + timing.check_quorum_ms
@@ -80,7 +80,7 @@ class Leadership:
         assert replica_id != self._node_id, "a leader does not fetch"
         progress = self.voters.get(replica_id)
         if progress is None:
-            progress = self.observers.setdefault(replica_id, Progress(now_ms))
+            progress = self.observers.setdefault(replica_id, FetchProgress(now_ms))
             progress.on_fetch(end_offset, leader_end_offset=leader_end_offset, now_ms=now_ms)
             return False
         progress.on_fetch(end_offset, leader_end_offset=leader_end_offset, now_ms=now_ms)

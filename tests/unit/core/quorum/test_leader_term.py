@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.quorum.given import TIMING, MemoryLog, follower, leader
-from tidelog.core.quorum.leadership import OBSERVER_IDLE_MS_MAX, Leadership
+from tidelog.core.quorum.leader_term import OBSERVER_IDLE_MS_MAX, LeaderTerm
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import BeginEpoch
 
@@ -44,7 +44,7 @@ def test_records_of_earlier_epochs_wait_for_one_of_this_epoch() -> None:
 def test_the_high_watermark_is_the_median_beyond_the_start_of_the_epoch(
     ends: tuple[int, ...], expected: int | None
 ) -> None:
-    term = Leadership(
+    term = LeaderTerm(
         node_id=1, voters=range(1, 6), epoch_start_offset=2, granted_by=(1,), timing=TIMING,
         now_ms=0,
     )  # fmt: skip
@@ -108,15 +108,15 @@ def test_fetches_of_a_majority_keep_a_leader() -> None:
 def test_voters_hear_who_leads_until_they_fetch() -> None:
     machine = leader(MemoryLog())
     begin = BeginEpoch(leader_id=1, quorum_epoch=1)
-    assert machine.wish_for(2, 0) == machine.wish_for(3, 0) == begin
+    assert machine.request_for(2, 0) == machine.request_for(3, 0) == begin
 
     machine.on_begin_answer(2, leader_id=1, quorum_epoch=1, now_ms=10)
     machine.on_fetch(3, 1, 20)
 
-    assert machine.wish_for(2, 20) is None
-    assert machine.wish_for(3, 20) is None
+    assert machine.request_for(2, 20) is None
+    assert machine.request_for(3, 20) is None
     assert machine.deadline_ms == 10 + TIMING.begin_again_ms
-    assert machine.wish_for(2, 10 + TIMING.begin_again_ms) == begin
+    assert machine.request_for(2, 10 + TIMING.begin_again_ms) == begin
 
 
 def test_a_follower_takes_the_high_watermark_only_as_far_as_its_log_goes() -> None:
