@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 
 from tidelog.client.config import Address
 from tidelog.client.connections import NodeKey
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
 from tidelog.core.wire.messages.api_03_metadata import (
@@ -167,7 +166,7 @@ class ClusterMetadata:
             self._seen_ids[name] = topic_id
         partitions: dict[int, PartitionMetadata] = {}
         has_news = False
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         for each in told.partitions if error == ErrorCode.NONE else ():
             partition = TopicPartition(name, each.partition_index)
             seen_epoch = self._seen_epochs.get(partition)
@@ -240,7 +239,7 @@ def _partition_facts(told: MetadataResponsePartition) -> PartitionMetadata:
         replicas=tuple(told.replica_nodes),
         isr=tuple(told.isr_nodes),
         offline=tuple(told.offline_replicas),
-        error=error_of(told.error_code),
+        error=ErrorCode.from_wire(told.error_code),
     )
 
 

@@ -42,11 +42,9 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
 from tidelog.core.wire.record_batch import CorruptBatch, batches, crc_is_valid
 from tidelog.core.wire.records import iterate
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 from tidelog.lab.engine import RequestSeen
 
-LATEST = -1
-EARLIEST = -2
-DEBUGGING_REPLICA = -2
 """ListOffsets as this replica is answered by any replica with its own log end."""
 INT32_VALUES = 2**31
 SNAPSHOT_HEADER_BYTES = 10
@@ -149,7 +147,7 @@ def list_offset(
     *,
     replica_id: int = -1,
     leader_epoch: int | None = None,
-    timestamp_ms: int = LATEST,
+    timestamp_ms: int = LATEST_TIMESTAMP,
 ) -> ListOffsetsRequest:
     partition = ListOffsetsPartition(
         partition_index=index,

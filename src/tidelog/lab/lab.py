@@ -14,6 +14,7 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from tidelog.core.wire.sentinels import ACKS_ALL
 from tidelog.lab import administration
 from tidelog.lab.audit import Verdict, audit
 from tidelog.lab.clients import LabConsumer, LabProducer
@@ -21,7 +22,7 @@ from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
 from tidelog.lab.evidence import Topic
 from tidelog.lab.looking import Looking, Unanswered
 from tidelog.lab.report import Report
-from tidelog.lab.writers import ALL, Batch, Identity, Writer
+from tidelog.lab.writers import Batch, Identity, Writer
 
 ANSWERS = "answers"
 REQUESTS = "requests"
@@ -97,7 +98,7 @@ class Lab(Looking):
         self,
         name: str = "writer",
         *,
-        acks: int = ALL,
+        acks: int = ACKS_ALL,
         idempotent: bool = False,
         first_sequence: int = 0,
     ) -> Writer:

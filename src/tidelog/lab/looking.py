@@ -27,6 +27,7 @@ from tidelog.core.wire.messages.api_60_describe_cluster import (
     DescribeClusterResponse,
 )
 from tidelog.core.wire.schema import ZERO_UUID, Message
+from tidelog.core.wire.sentinels import DEBUGGING_REPLICA_ID, EARLIEST_TIMESTAMP
 from tidelog.lab import evidence
 from tidelog.lab.engine import (
     OBSERVER,
@@ -182,9 +183,7 @@ class Looking(Notes):
 
     def end(self, node: int, index: int = 0, *, topic: Topic | None = None) -> int:
         """end(b): the log end of this very replica."""
-        request = evidence.list_offset(
-            topic or self.topic, index, replica_id=evidence.DEBUGGING_REPLICA
-        )
+        request = evidence.list_offset(topic or self.topic, index, replica_id=DEBUGGING_REPLICA_ID)
         told = evidence.listed_offset(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
         if told.error_code != ErrorCode.NONE:
             raise Unanswered(f"end({node}): {ErrorCode(told.error_code).name}")
@@ -220,7 +219,7 @@ class Looking(Notes):
 
     def log_start(self, node: int, index: int = 0) -> int:
         """The first offset that this broker still gives to anybody."""
-        request = evidence.list_offset(self.topic, index, timestamp_ms=evidence.EARLIEST)
+        request = evidence.list_offset(self.topic, index, timestamp_ms=EARLIEST_TIMESTAMP)
         told = evidence.listed_offset(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
         assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
         return told.offset

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PRODUCE_VERSION = 13
 PRODUCE_TIMEOUT_MS = 30_000
-ALL = -1
 
 
 class Identity(NamedTuple):

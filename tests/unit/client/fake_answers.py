@@ -37,12 +37,12 @@ from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
 )
 from tidelog.core.wire.records import iterate
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 if TYPE_CHECKING:
     from tests.unit.client.fake_cluster import FakeBroker, FakeCluster
 
 SPOKEN = (0, 1, 2, 3, 18, 22, 23)
-LATEST, EARLIEST = -1, -2
 
 
 def answer(cluster: FakeCluster, broker: FakeBroker, request: Any) -> Message | Parked | None:
@@ -169,9 +169,9 @@ def list_offsets(cluster: FakeCluster, broker: FakeBroker, request: Any) -> Mess
 
 
 def _offset_for(partition: FakePartition, timestamp_ms: int, replica_id: int) -> int:
-    if timestamp_ms == EARLIEST:
+    if timestamp_ms == EARLIEST_TIMESTAMP:
         return partition.log_start_offset
-    if timestamp_ms == LATEST:
+    if timestamp_ms == LATEST_TIMESTAMP:
         return partition.high_watermark if replica_id == -1 else partition.end_offset
     for batch in partition.log:
         for record in iterate(batch):

@@ -16,7 +16,6 @@ from tidelog.client.admin.question import (
 )
 from tidelog.client.cluster_metadata import BrokerNode
 from tidelog.client.config import Address
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_43_elect_leaders import (
@@ -105,7 +104,7 @@ def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumDescripti
 
     def read(answer: Message) -> QuorumDescription | RetryLater:
         assert isinstance(answer, DescribeQuorumResponse)
-        error = error_of(answer.error_code)
+        error = ErrorCode.from_wire(answer.error_code)
         if not answer.topics or not answer.topics[0].partitions:
             return (
                 RetryLater(error)
@@ -113,7 +112,7 @@ def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumDescripti
                 else RetryLater(ErrorCode.NOT_CONTROLLER)
             )
         told = answer.topics[0].partitions[0]
-        error = error_of(told.error_code) if error == ErrorCode.NONE else error
+        error = ErrorCode.from_wire(told.error_code) if error == ErrorCode.NONE else error
         if needs_another_try(error, of_leader=True):
             return RetryLater(error)
         return QuorumDescription(
@@ -148,7 +147,7 @@ def elect_leaders(
 
     def read(answer: Message) -> dict[TopicPartition, AdminOutcome] | RetryLater:
         assert isinstance(answer, ElectLeadersResponse)
-        error = error_of(answer.error_code)
+        error = ErrorCode.from_wire(answer.error_code)
         if needs_another_try(error):
             return RetryLater(error)
         if error != ErrorCode.NONE and not answer.replica_election_results:
@@ -156,7 +155,7 @@ def elect_leaders(
             return RetryLater(error) if asked is None else dict.fromkeys(asked, AdminOutcome(error))
         return {
             TopicPartition(topic.topic, each.partition_id): AdminOutcome(
-                error_of(each.error_code) if error == ErrorCode.NONE else error,
+                ErrorCode.from_wire(each.error_code) if error == ErrorCode.NONE else error,
                 each.error_message,
             )
             for topic in answer.replica_election_results

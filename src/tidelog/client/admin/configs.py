@@ -14,7 +14,6 @@ from tidelog.client.admin.question import (
     TheBroker,
     outcome,
 )
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.config import ConfigSource
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_32_describe_configs import (
@@ -83,7 +82,7 @@ def describe_configs(
             each.name: ConfigEntry(each.value, source_of(each.config_source), each.read_only)
             for each in told.configs
         }
-        return ConfigDescription(error_of(told.error_code), told.error_message, configs)
+        return ConfigDescription(ErrorCode.from_wire(told.error_code), told.error_message, configs)
 
     return Question(
         request=DescribeConfigsRequest(resources=[resource]), read=read, whom=_whom(kind, name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tidelog.client.admin.configs import ConfigDescription, ConfigEntry, ResourceKind, source_of
-from tidelog.client.admin.offsets import AS_CONSUMER, AS_DEBUGGER, LATEST, ListedOffset
+from tidelog.client.admin.offsets import ListedOffset
 from tidelog.client.admin.question import AnyNode, Question, TheBroker
 from tidelog.client.admin.topics import (
     PartitionDescription,
@@ -16,7 +16,6 @@ from tidelog.client.admin.topics import (
 )
 from tidelog.client.cluster_metadata import BrokerNode
 from tidelog.client.config import Address
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_02_list_offsets import (
@@ -42,6 +41,7 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
     TopicRequest,
 )
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import CONSUMER_REPLICA_ID, DEBUGGING_REPLICA_ID, LATEST_TIMESTAMP
 
 
 class MetadataDescription(NamedTuple):
@@ -117,7 +117,7 @@ def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigDes
         assert isinstance(answer, DescribeConfigsResponse)
         return {
             told.resource_name: ConfigDescription(
-                error_of(told.error_code),
+                ErrorCode.from_wire(told.error_code),
                 told.error_message,
                 {
                     each.name: ConfigEntry(
@@ -137,7 +137,9 @@ def high_watermarks(
 ) -> Question[dict[TopicPartition, ListedOffset]]:
     """Of partitions that this broker leads; a refusal for those that it does not."""
     return _list_offsets(
-        dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_CONSUMER
+        dict.fromkeys(partitions, LATEST_TIMESTAMP),
+        broker_id=broker_id,
+        replica_id=CONSUMER_REPLICA_ID,
     )
 
 
@@ -146,7 +148,9 @@ def log_end_offsets(
 ) -> Question[dict[TopicPartition, ListedOffset]]:
     """Of the replicas on this broker, leading or not: `end(b)` of the scenarios."""
     return _list_offsets(
-        dict.fromkeys(partitions, LATEST), broker_id=broker_id, replica_id=AS_DEBUGGER
+        dict.fromkeys(partitions, LATEST_TIMESTAMP),
+        broker_id=broker_id,
+        replica_id=DEBUGGING_REPLICA_ID,
     )
 
 
@@ -164,8 +168,8 @@ def _list_offsets(
         assert isinstance(answer, ListOffsetsResponse)
         return {
             TopicPartition(topic.name, told.partition_index): ListedOffset(
-                error_of(told.error_code),
-                _known(told.offset) if error_of(told.error_code) == ErrorCode.NONE else None,
+                ErrorCode.from_wire(told.error_code),
+                _known(told.offset) if told.error_code == ErrorCode.NONE else None,
                 _known(told.timestamp),
                 _known(told.leader_epoch),
             )

@@ -11,7 +11,6 @@ from tidelog.client.admin.question import (
     TheBroker,
     needs_another_try,
 )
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_02_list_offsets import (
@@ -38,14 +37,14 @@ from tidelog.core.wire.messages.api_61_describe_producers import (
     TopicRequest,
 )
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import (
+    CONSUMER_REPLICA_ID,
+    DEBUGGING_REPLICA_ID,
+    LATEST_TIMESTAMP,
+    UP_TO_HIGH_WATERMARK,
+)
 
-LATEST = -1
-EARLIEST = -2
-LARGEST_TIMESTAMP = -3
-AS_CONSUMER = -1
-AS_DEBUGGER = -2
 """The replica id that makes a follower answer, and a leader tell its log end."""
-_TO_HIGH_WATERMARK = -1
 
 
 class ListedOffset(NamedTuple):
@@ -103,25 +102,25 @@ def list_offset(
     return _list_offset(
         partition,
         asked,
-        replica_id=AS_CONSUMER,
+        replica_id=CONSUMER_REPLICA_ID,
         isolation_level=int(is_read_committed),
         broker_id=broker_id,
     )
 
 
 def high_watermark(partition: TopicPartition) -> Question[ListedOffset]:
-    return list_offset(partition, LATEST)
+    return list_offset(partition, LATEST_TIMESTAMP)
 
 
 def last_stable_offset(partition: TopicPartition) -> Question[ListedOffset]:
-    return list_offset(partition, LATEST, is_read_committed=True)
+    return list_offset(partition, LATEST_TIMESTAMP, is_read_committed=True)
 
 
 def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[ListedOffset]:
     """Of the replica on this broker, leader or not: `end(b)` of the scenarios."""
-    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
+    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST_TIMESTAMP)
     return _list_offset(
-        partition, asked, replica_id=AS_DEBUGGER, isolation_level=0, broker_id=broker_id
+        partition, asked, replica_id=DEBUGGING_REPLICA_ID, isolation_level=0, broker_id=broker_id
     )
 
 
@@ -141,7 +140,7 @@ def _list_offset(
     def read(answer: Message) -> ListedOffset | RetryLater:
         assert isinstance(answer, ListOffsetsResponse)
         told = answer.topics[0].partitions[0]
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
         return ListedOffset(
@@ -163,13 +162,13 @@ def end_of_leader_epoch(
     if current_leader_epoch is not None:
         asked.current_leader_epoch = current_leader_epoch
     topic = OffsetForLeaderTopic(topic=partition.topic, partitions=[asked])
-    replica_id = AS_CONSUMER if broker_id is None else AS_DEBUGGER
+    replica_id = CONSUMER_REPLICA_ID if broker_id is None else DEBUGGING_REPLICA_ID
     request = OffsetForLeaderEpochRequest(replica_id=replica_id, topics=[topic])
 
     def read(answer: Message) -> LeaderEpochEnd | RetryLater:
         assert isinstance(answer, OffsetForLeaderEpochResponse)
         told = answer.topics[0].partitions[0]
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
         return LeaderEpochEnd(error, _known(told.leader_epoch), _known(told.end_offset))
@@ -186,7 +185,7 @@ def describe_producers(
     def read(answer: Message) -> ProducersDescription | RetryLater:
         assert isinstance(answer, DescribeProducersResponse)
         told = answer.topics[0].partitions[0]
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
         producers = tuple(
@@ -208,7 +207,7 @@ def delete_records(
     partition: TopicPartition, *, before_offset: int | None = None, timeout_ms: int = 30_000
 ) -> Question[RecordsDeleted]:
     """Everything before this offset, or everything that is committed, may go."""
-    offset = _TO_HIGH_WATERMARK if before_offset is None else before_offset
+    offset = UP_TO_HIGH_WATERMARK if before_offset is None else before_offset
     asked = DeleteRecordsPartition(partition_index=partition.index, offset=offset)
     topic = DeleteRecordsTopic(name=partition.topic, partitions=[asked])
     request = DeleteRecordsRequest(topics=[topic], timeout_ms=timeout_ms)
@@ -216,7 +215,7 @@ def delete_records(
     def read(answer: Message) -> RecordsDeleted | RetryLater:
         assert isinstance(answer, DeleteRecordsResponse)
         told = answer.topics[0].partitions[0]
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if needs_another_try(error, of_leader=True):
             return RetryLater(error)
         return RecordsDeleted(error, _known(told.low_watermark))

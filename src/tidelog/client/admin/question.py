@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from tidelog.client.config import Address
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.schema import Message
@@ -93,5 +92,5 @@ def needs_another_try(error: ErrorCode, *, of_leader: bool = False) -> bool:
 
 
 def outcome(code: int, message: str | None) -> AdminOutcome | RetryLater:
-    error = error_of(code)
+    error = ErrorCode.from_wire(code)
     return RetryLater(error) if needs_another_try(error) else AdminOutcome(error, message)

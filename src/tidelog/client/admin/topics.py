@@ -14,7 +14,6 @@ from tidelog.client.admin.question import (
     needs_another_try,
     outcome,
 )
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequest,
@@ -47,9 +46,9 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
     TopicRequest,
 )
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import BROKER_DEFAULT
 
 REQUEST_TIMEOUT_MS = 30_000
-_BROKER_DECIDES = -1
 
 
 class TopicCreation(NamedTuple):
@@ -98,8 +97,8 @@ def create_topic(
     """By counts, by default counts, or by an explicit placement: index to brokers."""
     topic = CreatableTopic(
         name=name,
-        num_partitions=_BROKER_DECIDES if partitions is None else partitions,
-        replication_factor=_BROKER_DECIDES if replication_factor is None else replication_factor,
+        num_partitions=BROKER_DEFAULT if partitions is None else partitions,
+        replication_factor=BROKER_DEFAULT if replication_factor is None else replication_factor,
         assignments=[
             CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
             for index, brokers in (assignment or {}).items()
@@ -115,7 +114,7 @@ def create_topic(
     def read(answer: Message) -> TopicCreation | RetryLater:
         assert isinstance(answer, CreateTopicsResponse)
         told = answer.topics[0]
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if needs_another_try(error):
             return RetryLater(error)
         return TopicCreation(
@@ -198,7 +197,7 @@ def describe_topic_partitions(
         assert isinstance(answer, DescribeTopicPartitionsResponse)
         topic = answer.topics[0]
         partitions = {each.partition_index: described_by_page(each) for each in topic.partitions}
-        error = error_of(topic.error_code)
+        error = ErrorCode.from_wire(topic.error_code)
         return TopicDescription(error, name, bytes(topic.topic_id), partitions)
 
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name)])
@@ -214,12 +213,12 @@ def described_by_metadata(told: MetadataResponseTopic) -> TopicDescription:
             tuple(each.replica_nodes),
             tuple(each.isr_nodes),
             tuple(each.offline_replicas),
-            error_of(each.error_code),
+            ErrorCode.from_wire(each.error_code),
         )
         for each in sorted(told.partitions, key=lambda each: each.partition_index)
     }
     return TopicDescription(
-        error_of(told.error_code),
+        ErrorCode.from_wire(told.error_code),
         str(told.name),
         bytes(told.topic_id),
         partitions,
@@ -235,7 +234,7 @@ def described_by_page(told: DescribeTopicPartitionsResponsePartition) -> Partiti
         tuple(told.replica_nodes),
         tuple(told.isr_nodes),
         tuple(told.offline_replicas),
-        error_of(told.error_code),
+        ErrorCode.from_wire(told.error_code),
         tuple(told.eligible_leader_replicas or ()),
         tuple(told.last_known_elr or ()),
     )

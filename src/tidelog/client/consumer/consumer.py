@@ -13,15 +13,11 @@ from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import ConsumerError, CorruptRecords
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.consumer.fetcher import ConsumerFetcher
-from tidelog.client.consumer.offset_lookup import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    LookupResult,
-    OffsetLookup,
-)
+from tidelog.client.consumer.offset_lookup import LookupResult, OffsetLookup
 from tidelog.client.consumer.position_finder import PositionFinder
 from tidelog.client.consumer.positions import AssignedPartition, FetchPosition
 from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 
 class ConsumerMachine:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.limits import INT32_MAX
+from tidelog.core.wire.sentinels import FINAL_SESSION_EPOCH
 
 NO_SESSION = 0
 _FIRST = 0
-_CLOSING = -1
 
 
 class FetchedPartition(NamedTuple):
@@ -78,7 +78,7 @@ class FetchSessionHandler:
         """The request that ends it; None if there is none to be ended."""
         if self._session_id == NO_SESSION:
             return None
-        return FetchSessionRequest(self._session_id, _CLOSING, {}, [])
+        return FetchSessionRequest(self._session_id, FINAL_SESSION_EPOCH, {}, [])
 
     def _begin_anew(self, session_id: int) -> None:
         """A full request with the old id closes the old session on the way."""

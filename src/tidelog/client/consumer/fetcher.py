@@ -23,7 +23,6 @@ from tidelog.client.consumer.fetch_session import (
 from tidelog.client.consumer.fetched_records import FetchedRecords
 from tidelog.client.consumer.positions import AssignedPartition
 from tidelog.client.events import LeaderHinted, ReadReplicaChosen
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.links import NoAnswer
@@ -176,7 +175,7 @@ class ConsumerFetcher:
                 if name in self._partitions:
                     self._partitions[name].leave_read_replica()
             return
-        error = error_of(answer.error_code)
+        error = ErrorCode.from_wire(answer.error_code)
         if not session.on_answer(asked, error=error, session_id=answer.session_id):
             if error == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
                 self._client.refresh.doubt()
@@ -211,7 +210,7 @@ class ConsumerFetcher:
         if position is None or not partition.may_fetch or position.offset != wanted.offset:
             return  # the program has moved on
         if data.error_code != ErrorCode.NONE:
-            self._refused(partition, wanted, error_of(data.error_code), now_ms)
+            self._refused(partition, wanted, ErrorCode.from_wire(data.error_code), now_ms)
             return
         partition.succeeds()
         partition.high_watermark = _known(data.high_watermark)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.links import NoAnswer
@@ -22,10 +21,7 @@ from tidelog.core.wire.messages.api_02_list_offsets import (
     ListOffsetsTopic,
 )
 from tidelog.core.wire.schema import Message
-
-EARLIEST_TIMESTAMP = -2
-LATEST_TIMESTAMP = -1
-CONSUMER_REPLICA = -1
+from tidelog.core.wire.sentinels import CONSUMER_REPLICA_ID
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -69,7 +65,7 @@ def ask_offsets(
             asked.current_leader_epoch = leader_epoch
         topic.partitions.append(asked)
     request = ListOffsetsRequest(
-        replica_id=CONSUMER_REPLICA,
+        replica_id=CONSUMER_REPLICA_ID,
         isolation_level=int(is_read_committed),
         topics=list(topics.values()),
         timeout_ms=client.config.request_timeout_ms,
@@ -90,7 +86,7 @@ def _read(answer: Message | NoAnswer, asked: dict[TopicPartition, int]) -> Answe
         for each in topic.partitions:
             partition = TopicPartition(topic.name, each.partition_index)
             if each.error_code != ErrorCode.NONE:
-                answers[partition] = error_of(each.error_code)
+                answers[partition] = ErrorCode.from_wire(each.error_code)
             elif each.offset < 0:
                 answers[partition] = None
             else:

@@ -12,16 +12,9 @@ from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import LogTruncationError, NoOffset, PartitionReadRefused
-from tidelog.client.consumer.offset_lookup import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    Answers,
-    OffsetAndTimestamp,
-    ask_offsets,
-)
+from tidelog.client.consumer.offset_lookup import Answers, OffsetAndTimestamp, ask_offsets
 from tidelog.client.consumer.positions import AssignedPartition, FetchPosition, FetchState
 from tidelog.client.events import PositionReset, PositionTruncated
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.links import NoAnswer
@@ -33,9 +26,9 @@ from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import CONSUMER_REPLICA_ID, EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 _TIMESTAMPS = {Reset.EARLIEST: EARLIEST_TIMESTAMP, Reset.LATEST: LATEST_TIMESTAMP}
-CONSUMER_REPLICA = -1
 
 
 class PositionFinder:
@@ -191,7 +184,7 @@ class PositionFinder:
             asked[name] = (partition, position)
             partition.is_asked = True
         request = OffsetForLeaderEpochRequest(
-            replica_id=CONSUMER_REPLICA, topics=list(topics.values())
+            replica_id=CONSUMER_REPLICA_ID, topics=list(topics.values())
         )
 
         def answered(answer: Message | NoAnswer, now_ms: int) -> None:
@@ -211,7 +204,7 @@ class PositionFinder:
     ) -> None:
         """The log of the position's leader epoch ends here; is the position still inside?"""
         if told is None or told.error_code != ErrorCode.NONE:
-            error = error_of(told.error_code) if told is not None else None
+            error = ErrorCode.from_wire(told.error_code) if told is not None else None
             if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 partition.stuck(PartitionReadRefused(partition.name, error.name))
             else:

@@ -9,8 +9,8 @@ from tidelog.client.settings import BOOLEAN, INT, LONG, STRING, ConfigError, Giv
 from tidelog.core.model.config import Setting
 from tidelog.core.model.limits import INT32_MAX, PRODUCER_REQUESTS_IN_FLIGHT_MAX
 from tidelog.core.wire.compression import Compression
+from tidelog.core.wire.sentinels import ACKS_ALL
 
-ACKS_ALL = -1
 _CODECS = {codec.name.lower(): codec for codec in Compression}
 
 _SETTINGS = (

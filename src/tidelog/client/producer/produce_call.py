@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tidelog.client.client import Client
 from tidelog.client.producer.batch import ProducerBatch
 from tidelog.client.producer.config import ProducerConfig
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
 from tidelog.core.wire.links import NoAnswer
@@ -135,7 +134,7 @@ class BatchProduceCall:
 
 
 def _said(told: PartitionProduceResponse) -> PartitionProduceResult:
-    error = error_of(told.error_code)
+    error = ErrorCode.from_wire(told.error_code)
     leader = told.current_leader
     reasons = {
         each.batch_index: each.batch_index_error_message or told.error_message or error.name

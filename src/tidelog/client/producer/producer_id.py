@@ -7,7 +7,6 @@ from tidelog.client.client import Client
 from tidelog.client.events import ProducerEpochBumped, ProducerIdentified
 from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.producer.sequences import Sequences
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
 from tidelog.core.model.limits import INT32_MAX
 from tidelog.core.wire.links import NoAnswer
@@ -81,7 +80,7 @@ class ProducerIdRequester:
         elif answer.error_code in RETRIABLE:
             self._retry(now_ms)
         else:
-            error = error_of(answer.error_code)
+            error = ErrorCode.from_wire(answer.error_code)
             self._sequences.fatal = (error.name, "no producer id was given")
 
     def _retry(self, now_ms: int) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 
 from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.offsets import (
-    EARLIEST,
     LeaderEpochEnd,
     ListedOffset,
     end_of_leader_epoch,
@@ -18,6 +17,7 @@ from tidelog.client.client import Client
 from tidelog.client.cluster_metadata import Leader
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP
 
 OnBounds = Callable[[int | None, int | None, int], None]
 """The log start offset and the high watermark; None for what nobody tells; and the time."""
@@ -37,7 +37,7 @@ def find_bounds(client: Client, partition: TopicPartition, then: OnBounds, *, no
             then(told["start"], told["end"], now_ms)
 
     questions = {
-        "start": list_offset(partition, EARLIEST),
+        "start": list_offset(partition, EARLIEST_TIMESTAMP),
         "end": ask_high_watermark(partition),
     }
     for what, question in questions.items():

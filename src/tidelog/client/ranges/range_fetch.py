@@ -20,7 +20,6 @@ from tidelog.client.ranges.fetched_range import (
     whole_batches,
 )
 from tidelog.client.ranges.log_bounds import find_bounds, find_truncation
-from tidelog.client.told_errors import error_of
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
 from tidelog.core.wire.links import NoAnswer
@@ -33,10 +32,10 @@ from tidelog.core.wire.messages.api_01_fetch import (
 )
 from tidelog.core.wire.record_batch import CorruptBatch
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import FINAL_SESSION_EPOCH
 
 _TOPIC_IDS_FROM = 13
 _NO_SESSION = 0
-_NO_SESSION_WANTED = -1
 _WAIT_FOR_IT = STALE_METADATA | {
     ErrorCode.OFFSET_NOT_AVAILABLE,
     ErrorCode.UNKNOWN_LEADER_EPOCH,
@@ -238,7 +237,7 @@ class RangeFetch:
             max_bytes=config.fetch_bytes_max,
             isolation_level=int(config.is_read_committed),
             session_id=_NO_SESSION,
-            session_epoch=_NO_SESSION_WANTED,
+            session_epoch=FINAL_SESSION_EPOCH,
             topics=[topic],
             rack_id=config.client.client_rack,
         )
@@ -261,7 +260,7 @@ class RangeFetch:
             self._pause(f"broker {node}: {reason}", now_ms)
             return
         data = _partition_data(answer, self._partition.index)
-        error = error_of(answer.error_code if data is None else data.error_code)
+        error = ErrorCode.from_wire(answer.error_code if data is None else data.error_code)
         if data is not None and error == ErrorCode.NONE:
             self._succeeded(node, leader, offset, data, now_ms)
         else:

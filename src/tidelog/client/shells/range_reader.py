@@ -13,13 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidelog.client.consumer.offset_lookup import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    LookupFailed,
-    LookupResult,
-    OffsetLookup,
-)
+from tidelog.client.consumer.offset_lookup import LookupFailed, LookupResult, OffsetLookup
 from tidelog.client.ranges.config import STALLED_MS, range_config
 from tidelog.client.ranges.errors import RangeStalled
 from tidelog.client.ranges.fetched_range import FetchedRange
@@ -28,6 +22,7 @@ from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 
 class RangeClient(Closeable):

@@ -20,8 +20,7 @@ from tidelog.core.wire.messages.api_00_produce import (
     TopicProduceData,
 )
 from tidelog.core.wire.schema import Message
-
-ALL_IN_SYNC = -1
+from tidelog.core.wire.sentinels import ACKS_ALL
 
 
 class Parcel(NamedTuple):
@@ -61,7 +60,7 @@ class ProduceCall:
             )
         self._request = ProduceRequest(
             transactional_id=transactional_id,
-            acks=ALL_IN_SYNC,
+            acks=ACKS_ALL,
             timeout_ms=client.config.request_timeout_ms,
             topic_data=list(topics.values()),
         )

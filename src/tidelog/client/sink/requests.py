@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tidelog.client.admin.configs import ResourceKind
-from tidelog.client.admin.offsets import AS_CONSUMER, LATEST
 from tidelog.client.admin.question import AnyNode, LeaderOf, TheBroker
 from tidelog.client.connections import SOFTWARE_NAME, SOFTWARE_VERSION
 from tidelog.client.producer.batch import ProducerIdentity
@@ -31,6 +30,7 @@ from tidelog.core.wire.messages.api_25_add_offsets_to_txn import AddOffsetsToTxn
 from tidelog.core.wire.messages.api_26_end_txn import EndTxnRequest
 from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsRequest
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import CONSUMER_REPLICA_ID, LATEST_TIMESTAMP
 
 
 class Found(NamedTuple):
@@ -135,8 +135,10 @@ def found_marker(answer: Message, name: str) -> Found | None:
     return Found(place, read_marker(place, told.committed_offset, told.metadata))
 
 
-def ask_end_offset(partition: TopicPartition, *, replica_id: int = AS_CONSUMER) -> Ask:
-    asked = list_offsets.ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST)
+def ask_end_offset(partition: TopicPartition, *, replica_id: int = CONSUMER_REPLICA_ID) -> Ask:
+    asked = list_offsets.ListOffsetsPartition(
+        partition_index=partition.index, timestamp=LATEST_TIMESTAMP
+    )
     topic = list_offsets.ListOffsetsTopic(name=partition.topic, partitions=[asked])
     request = list_offsets.ListOffsetsRequest(replica_id=replica_id, topics=[topic])
     return Ask(step=Step.END_OFFSETS, request=request, whom=LeaderOf(partition))

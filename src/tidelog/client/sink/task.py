@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.client.admin.offsets import AS_DEBUGGER
 from tidelog.client.client import Client
 from tidelog.client.cluster_metadata import leader_from_wire
 from tidelog.client.sink.asking import Asker, Told
@@ -25,6 +24,7 @@ from tidelog.client.sink.values import Begun, Encoded, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.limits import PRODUCER_REQUESTS_IN_FLIGHT_MAX
 from tidelog.core.wire.messages.api_00_produce import NodeEndpoint
+from tidelog.core.wire.sentinels import DEBUGGING_REPLICA_ID
 
 PATIENCE_MS = 120_000
 """Kafka's default of `delivery.timeout.ms`: so long a task tries to be heard."""
@@ -98,7 +98,7 @@ class Task:
                 known = self._begun.end_offsets[partition]
                 lane.offsets = RisingOffsets(partition, end_offset=max(known, end_offset))
 
-        ask = ask_end_offset(partition, replica_id=AS_DEBUGGER)
+        ask = ask_end_offset(partition, replica_id=DEBUGGING_REPLICA_ID)
         self._asker.ask(ask, ended, deadline_ms=now_ms + self._patience_ms)
         return lane
 

@@ -56,11 +56,11 @@ from tidelog.core.metadata.records import (
     UnregisterBrokerRecord,
 )
 from tidelog.core.model.ids import TopicId
+from tidelog.core.wire.sentinels import NO_NODE
 
 CLUSTER_DEFAULTS = ConfigResource(ResourceType.BROKER, "")
 """The broker settings that hold for the whole cluster unless a broker has its own."""
 
-NOBODY = -1
 """In a snapshot nobody asked for the producer ids; Kafka writes this number then."""
 
 _NOTHING: dict[str, str] = {}
@@ -130,7 +130,7 @@ class ClusterImage:
                     value=value,
                 )
         if self.next_producer_id > 0:
-            yield ProducerIdsRecord(broker_id=NOBODY, next_producer_id=self.next_producer_id)
+            yield ProducerIdsRecord(broker_id=NO_NODE, next_producer_id=self.next_producer_id)
 
     def __eq__(self, other: object) -> bool:
         """The same facts, however they came to be."""

@@ -144,6 +144,14 @@ class ErrorCode(IntEnum):
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
 
+    @classmethod
+    def from_wire(cls, code: int) -> ErrorCode:
+        """The error of a code that another node sent; one of a later Kafka is an unknown error."""
+        try:
+            return cls(code)
+        except ValueError:
+            return cls.UNKNOWN_SERVER_ERROR
+
 
 RETRIABLE = frozenset(
     {

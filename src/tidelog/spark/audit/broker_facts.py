@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from tidelog.client.admin.admin import Failed
 from tidelog.client.admin.descriptions import describe_topic_configs
 from tidelog.client.admin.offsets import (
-    EARLIEST,
     ListedOffset,
     high_watermark,
     last_stable_offset,
@@ -27,6 +26,7 @@ from tidelog.client.shells.blocking_clients import Admin, RequestFailed
 from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP
 from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
 from tidelog.spark.audit.refused import AuditRefused
 
@@ -62,7 +62,9 @@ def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerF
         TopicPartition(topic, each.partition): each for each in described.partitions.values()
     }
     starts = _offsets(
-        admin, {name: list_offset(name, EARLIEST) for name in partitions}, timeout_s=timeout_s
+        admin,
+        {name: list_offset(name, EARLIEST_TIMESTAMP) for name in partitions},
+        timeout_s=timeout_s,
     )
     log_ends = _offsets(
         admin,

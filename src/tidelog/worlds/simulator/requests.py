@@ -61,8 +61,6 @@ from tidelog.core.wire.messages.api_61_describe_producers import (
 )
 from tidelog.core.wire.messages.api_64_unregister_broker import UnregisterBrokerRequest
 
-EARLIEST = -2
-LATEST = -1
 PRODUCE_BY_ID_FROM = 13
 FETCH_BY_ID_FROM = 13
 DELETE_BY_ID = 6

@@ -21,6 +21,7 @@ from tidelog.core.wire.messages.api_61_describe_producers import (
 )
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 from tidelog.judge.history import Seen
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
@@ -163,7 +164,7 @@ class Stage:
             offset = seen[-1].offset + 1
 
     def end_offset(self, topic: TopicName, *, index: int = 0) -> int:
-        answer = self.answer(requests.list_offset(topic, index, requests.LATEST), 5)
+        answer = self.answer(requests.list_offset(topic, index, LATEST_TIMESTAMP), 5)
         return requests.list_offset_answer(answer).offset
 
     def delete_records(self, topic: TopicName, before_offset: int, *, index: int = 0) -> None:

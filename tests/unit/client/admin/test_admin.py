@@ -25,7 +25,6 @@ from tidelog.client.admin.configs import (
     describe_configs,
 )
 from tidelog.client.admin.offsets import (
-    EARLIEST,
     LeaderEpochEnd,
     ListedOffset,
     delete_records,
@@ -64,6 +63,7 @@ from tidelog.core.wire.messages import api_61_describe_producers as producers
 from tidelog.core.wire.messages import api_64_unregister_broker as unregistration
 from tidelog.core.wire.messages import api_75_describe_topic_partitions as description
 from tidelog.core.wire.messages.api_02_list_offsets import ListOffsetsRequest
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP
 
 P0 = TopicPartition("orders", 0)
 ADMIN_APIS = (19, 20, 21, 32, 37, 43, 44, 55, 60, 61, 64, 75)
@@ -109,7 +109,9 @@ def test_the_leader_is_asked_and_its_successor_if_it_has_moved() -> None:
 
     assert given.ask(high_watermark(P0)) == ListedOffset(ErrorCode.NONE, 2, None, 0)
     given.cluster["orders-0"].elect(3)
-    assert given.ask(list_offset(P0, EARLIEST)) == ListedOffset(ErrorCode.NONE, 0, None, 1)
+    assert given.ask(list_offset(P0, EARLIEST_TIMESTAMP)) == ListedOffset(
+        ErrorCode.NONE, 0, None, 1
+    )
     asked = [each.broker_id for each in given.cluster.requests(ListOffsetsRequest)]
     assert set(asked[:-1]) == {2} and asked[-1] == 3
 

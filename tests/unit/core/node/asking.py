@@ -28,13 +28,13 @@ from tidelog.core.wire.messages.api_21_delete_records import (
 from tidelog.core.wire.record_batch import batches
 from tidelog.core.wire.records import NewRecord, build, iterate
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 
 if TYPE_CHECKING:
     from tests.unit.core.node.brokers import Brokers
 
 TOPIC = "orders"
 NUMBER = 7
-LATEST = -1
 PRODUCE_VERSION = 13
 FETCH_VERSION = 18
 
@@ -147,7 +147,7 @@ class Client:
         )
         return self.ask(request, version)
 
-    def offset(self, timestamp: int = LATEST, *, replica_id: int = -1) -> Asked:
+    def offset(self, timestamp: int = LATEST_TIMESTAMP, *, replica_id: int = -1) -> Asked:
         question = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
         return self.ask(
             ListOffsetsRequest(

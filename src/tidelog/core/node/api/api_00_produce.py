@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.replicas.partition_lookup import (
-    NOBODY,
     endpoints_of,
     leader_of,
     refuse_unhosted,
@@ -35,6 +34,7 @@ from tidelog.core.wire.record_batch import (
     MAGIC,
     TRANSACTIONAL_BIT,
 )
+from tidelog.core.wire.sentinels import ACKS_ALL, NO_NODE, NO_TIMESTAMP, UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from tidelog.core.node.node import Node
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 API_KEY = 0
 VERSIONS = range(3, 14)
 ADVERTISED = range(14)
-ACKS_ALL = -1
 ZSTD = 4
 ZSTD_FROM = 7
 ABORTABLE_FROM = 11
@@ -50,7 +49,7 @@ LENGTH_POSITION = 8
 MAGIC_POSITION = 16
 ATTRIBUTES_POSITION = 22
 """The lower byte, which has the codec and the transactional bit."""
-TELLS_NO_LOG_START = frozenset(
+WITHOUT_LOG_START = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -184,14 +183,14 @@ def _append(
     batch = _one_batch(records)
     if isinstance(batch, Refusal):
         message = batch.message if batch.error == ErrorCode.CORRUPT_MESSAGE else None
-        return PartitionAnswer(index, batch.error, -1, -1, -1, message), None
+        return _refused(index, batch.error)._replace(error_message=message), None
     code = _refuse_batch(partition, batch[ATTRIBUTES_POSITION], version, is_transactional)
     if code is not _NONE:
         leader = _leader(partition) if code is ErrorCode.NOT_LEADER_OR_FOLLOWER else None
         return _refused(index, code, leader), None
     if partition.is_under_minimum and acks == ACKS_ALL:
-        log_start_offset = partition.log.log_start_offset
-        return PartitionAnswer(index, ErrorCode.NOT_ENOUGH_REPLICAS, -1, -1, log_start_offset), None
+        refused = _refused(index, ErrorCode.NOT_ENOUGH_REPLICAS)
+        return refused._replace(log_start_offset=partition.log.log_start_offset), None
     result = partition.log.append_as_leader(
         batch, leader_epoch=partition.leader_epoch, wall_ms=wall_ms
     )
@@ -204,7 +203,7 @@ def _append(
         index,
         0,
         base_offset,
-        -1 if append_time_ms is None else append_time_ms,
+        NO_TIMESTAMP if append_time_ms is None else append_time_ms,
         partition.log.log_start_offset,
     )
     return answer, result.end_offset
@@ -253,12 +252,12 @@ def _append_refused(
 ) -> PartitionAnswer:
     if result.error == ErrorCode.KAFKA_STORAGE_ERROR:
         node.on_log_failed(partition.log)
-    log_start_offset = partition.log.log_start_offset
-    if result.error in TELLS_NO_LOG_START:
-        log_start_offset = -1
-    return PartitionAnswer(
-        index, result.error, -1, -1, log_start_offset, result.message, result.record_errors
+    refused = _refused(index, result.error)._replace(
+        error_message=result.message, record_errors=result.record_errors
     )
+    if result.error in WITHOUT_LOG_START:
+        return refused
+    return refused._replace(log_start_offset=partition.log.log_start_offset)
 
 
 def _park(node: Node, parked: ParkedProduce) -> None:
@@ -276,11 +275,13 @@ def _unhosted(node: Node, topic: Topic, index: int) -> PartitionAnswer:
 
 
 def _leader(partition: Partition) -> tuple[int, int]:
-    return (NOBODY if partition.leader_id is None else partition.leader_id), partition.leader_epoch
+    return (NO_NODE if partition.leader_id is None else partition.leader_id), partition.leader_epoch
 
 
 def _refused(index: int, code: ErrorCode, leader: tuple[int, int] | None = None) -> PartitionAnswer:
-    return PartitionAnswer(index, code, -1, -1, -1, current_leader=leader)
+    return PartitionAnswer(
+        index, code, UNKNOWN_OFFSET, NO_TIMESTAMP, UNKNOWN_OFFSET, current_leader=leader
+    )
 
 
 def _answer(node: Node, request: Request, topics: Answers, *, has_error: bool = True) -> None:

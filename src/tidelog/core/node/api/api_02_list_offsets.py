@@ -23,6 +23,18 @@ from tidelog.core.wire.messages.api_02_list_offsets import (
     ListOffsetsTopicResponse,
 )
 from tidelog.core.wire.record_batch import CorruptBatch
+from tidelog.core.wire.sentinels import (
+    CONSUMER_REPLICA_ID,
+    DEBUGGING_REPLICA_ID,
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+    NO_TIMESTAMP,
+    UNKNOWN_OFFSET,
+)
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -32,29 +44,19 @@ API_KEY = 2
 VERSIONS = range(1, 12)
 WAITS_FOR_METADATA = True
 
-LATEST = -1
-EARLIEST = -2
-LARGEST_TIMESTAMP = -3
-EARLIEST_LOCAL = -4
-LATEST_TIERED = -5
-EARLIEST_PENDING_UPLOAD = -6
 FIRST_VERSION_OF = {
-    LATEST: 1,
-    EARLIEST: 1,
-    LARGEST_TIMESTAMP: 7,
-    EARLIEST_LOCAL: 8,
-    LATEST_TIERED: 9,
-    EARLIEST_PENDING_UPLOAD: 11,
+    LATEST_TIMESTAMP: 1,
+    EARLIEST_TIMESTAMP: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP: 11,
 }
 """The words among the timestamps; each needs a version that has it."""
 
-CONSUMER = -1
-DEBUGGING_REPLICA = -2
 READ_COMMITTED = 1
 LEADER_EPOCHS_FROM = 4
 NOT_AVAILABLE_FROM = 5
-
-_UNKNOWN = -1
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
@@ -94,18 +96,18 @@ def _answer(
     refusal = partition.refuse_leader_epoch(leader_epoch_of(question.current_leader_epoch))
     if refusal != ErrorCode.NONE:
         return _refused(index, refusal)
-    if asked.replica_id != DEBUGGING_REPLICA and not partition.is_leader:
+    if asked.replica_id != DEBUGGING_REPLICA_ID and not partition.is_leader:
         return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     fence = _fence(partition, asked)
-    is_lagging = asked.replica_id == CONSUMER and _is_lagging(partition)
-    if timestamp == LATEST:
+    is_lagging = asked.replica_id == CONSUMER_REPLICA_ID and _is_lagging(partition)
+    if timestamp == LATEST_TIMESTAMP:
         if is_lagging:
             return _refused(index, _not_available(version))
         return _found(version, index, fence, partition.leader_epoch)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         return _found(version, index, partition.log_start_offset, _first_leader_epoch(partition))
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return _found(version, index, _UNKNOWN, None)
+    if timestamp in (LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP):
+        return _found(version, index, UNKNOWN_OFFSET, None)
     return _by_time(node, partition, version, question, fence, is_lagging=is_lagging)
 
 
@@ -121,7 +123,7 @@ def _by_time(
     """A record at or behind the fence is not for this reader yet: for now there is none."""
     index, log = question.partition_index, partition.log
     try:
-        if question.timestamp == LARGEST_TIMESTAMP:
+        if question.timestamp == MAX_TIMESTAMP:
             found = log.largest_timestamp() or _without_timestamps(partition)
         else:
             found = log.find_by_timestamp(question.timestamp)
@@ -141,11 +143,11 @@ def _without_timestamps(partition: Partition) -> TimestampedOffset | None:
     start_offset = partition.log_start_offset
     if start_offset == partition.log.log_end_offset:
         return None
-    return TimestampedOffset(_UNKNOWN, start_offset, _first_leader_epoch(partition))
+    return TimestampedOffset(NO_TIMESTAMP, start_offset, _first_leader_epoch(partition))
 
 
 def _fence(partition: Partition, asked: ListOffsetsRequest) -> int:
-    if asked.replica_id != CONSUMER:
+    if asked.replica_id != CONSUMER_REPLICA_ID:
         return partition.log.log_end_offset
     if asked.isolation_level == READ_COMMITTED:
         return partition.log.last_stable_offset
@@ -168,7 +170,11 @@ def _first_leader_epoch(partition: Partition) -> int | None:
 
 
 def _found(
-    version: int, index: int, offset: int, leader_epoch: int | None, timestamp_ms: int = _UNKNOWN
+    version: int,
+    index: int,
+    offset: int,
+    leader_epoch: int | None,
+    timestamp_ms: int = NO_TIMESTAMP,
 ) -> ListOffsetsPartitionResponse:
     answer = ListOffsetsPartitionResponse(
         partition_index=index, timestamp=timestamp_ms, offset=offset

@@ -26,6 +26,7 @@ from tidelog.core.wire.messages.api_03_metadata import (
     MetadataResponseTopic,
 )
 from tidelog.core.wire.messages.api_19_create_topics import CreatableTopic, CreateTopicsRequest
+from tidelog.core.wire.sentinels import BROKER_DEFAULT, NO_NODE
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -37,7 +38,6 @@ WAITS_FOR_METADATA = True
 
 CREATE_VERSION = 7
 CREATE_WITHIN_MS = 30_000
-BY_DEFAULT = -1
 
 _FIRST_VERSION_BY_ID = 12
 _ONLY_ONLINE_VERSION = 0
@@ -179,7 +179,7 @@ def _create(node: Node, names: list[str], now_ms: int) -> None:
     if not node.settings.boolean("auto.create.topics.enable"):
         return
     wishes = [
-        CreatableTopic(name=name, num_partitions=BY_DEFAULT, replication_factor=BY_DEFAULT)
+        CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
         for name in names
         if not is_internal_topic(name)
     ]
@@ -219,7 +219,7 @@ def _partition(
         isr = cluster_view.online(image, state.isr)
     leader_id = cluster_view.leader_id(image, state)
     error = ErrorCode.NONE
-    if leader_id == cluster_view.NO_NODE:
+    if leader_id == NO_NODE:
         error = ErrorCode.LEADER_NOT_AVAILABLE
     elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
         error = ErrorCode.REPLICA_NOT_AVAILABLE

@@ -16,6 +16,7 @@ from tidelog.core.wire.messages.api_10_find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from tidelog.core.wire.sentinels import NO_NODE, NO_PORT
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -27,7 +28,6 @@ WAITS_FOR_METADATA = True
 
 _FIRST_VERSION_WITH_MANY_KEYS = 4
 _FIRST_VERSION_WITH_SHARE_GROUPS = 6
-_NOBODY = -1
 _REASON = "this broker does not coordinate groups or transactions yet"
 
 
@@ -39,7 +39,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     if request.version < _FIRST_VERSION_WITH_MANY_KEYS:
         request.answer(
             FindCoordinatorResponse(
-                error_code=code, error_message=reason, node_id=_NOBODY, port=_NOBODY
+                error_code=code, error_message=reason, node_id=NO_NODE, port=NO_PORT
             )
         )
         return
@@ -48,8 +48,8 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
             coordinators=[
                 Coordinator(
                     key=key,
-                    node_id=_NOBODY,
-                    port=_NOBODY,
+                    node_id=NO_NODE,
+                    port=NO_PORT,
                     error_code=code,
                     error_message=reason,
                 )

@@ -22,6 +22,7 @@ from tidelog.core.wire.messages.api_19_create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from tidelog.core.wire.sentinels import BROKER_DEFAULT
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -31,7 +32,6 @@ API_KEY = 19
 VERSIONS = range(2, 8)
 FORWARDED = True
 
-_BY_DEFAULT = -1
 _FIRST_VERSION_WITH_CONFIGS = 5
 
 
@@ -54,9 +54,9 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 def _wish(topic: CreatableTopic) -> NewTopic:
     return NewTopic(
         name=topic.name,
-        partitions_count=None if topic.num_partitions == _BY_DEFAULT else topic.num_partitions,
+        partitions_count=None if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions,
         replication_factor=(
-            None if topic.replication_factor == _BY_DEFAULT else topic.replication_factor
+            None if topic.replication_factor == BROKER_DEFAULT else topic.replication_factor
         ),
         assignments=tuple(
             Assignment(each.partition_index, tuple(each.broker_ids)) for each in topic.assignments

@@ -19,6 +19,7 @@ from tidelog.core.wire.messages.api_21_delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from tidelog.core.wire.sentinels import UNKNOWN_OFFSET, UP_TO_HIGH_WATERMARK
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 API_KEY = 21
 VERSIONS = range(3)
 
-TO_HIGH_WATERMARK = -1
-NOTHING_DELETED = -1
 
 Waits = dict[Partition, tuple[DeleteRecordsPartitionResult, int]]
 """The answer for a partition, and the log start that all its replicas must reach."""
@@ -114,7 +113,7 @@ def _delete(
         return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
     if isinstance(partition, ErrorCode):
         return _refused(index, partition)
-    start_offset = partition.high_watermark if offset == TO_HIGH_WATERMARK else offset
+    start_offset = partition.high_watermark if offset == UP_TO_HIGH_WATERMARK else offset
     refusal = _refuse(partition, start_offset)
     if refusal != ErrorCode.NONE:
         return _refused(index, refusal)
@@ -134,13 +133,13 @@ def _delete(
 def _state(partition: Partition) -> tuple[int, ErrorCode]:
     """Before which offset everything is deleted everywhere; or why we cannot know."""
     if partition.is_deleted:
-        return NOTHING_DELETED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.log.failed is not None:
-        return NOTHING_DELETED, ErrorCode.KAFKA_STORAGE_ERROR
+        return UNKNOWN_OFFSET, ErrorCode.KAFKA_STORAGE_ERROR
     if partition.leadership is None:
-        return NOTHING_DELETED, ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
     low_watermark = partition.leadership.low_watermark(partition.log_start_offset)
-    return (NOTHING_DELETED if low_watermark is None else low_watermark), ErrorCode.NONE
+    return (UNKNOWN_OFFSET if low_watermark is None else low_watermark), ErrorCode.NONE
 
 
 def _refuse(partition: Partition, start_offset: int) -> ErrorCode:
@@ -155,5 +154,5 @@ def _refuse(partition: Partition, start_offset: int) -> ErrorCode:
 
 def _refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(
-        partition_index=index, low_watermark=NOTHING_DELETED, error_code=code
+        partition_index=index, low_watermark=UNKNOWN_OFFSET, error_code=code
     )

@@ -16,6 +16,7 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from tidelog.core.wire.sentinels import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 API_KEY = 22
 VERSIONS = range(6)
 
-_NONE = -1
 _NEW_PRODUCER_EPOCH = 0
 
 
@@ -48,12 +48,14 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 
 def _refusal(error: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=error, producer_id=_NONE, producer_epoch=_NONE)
+    return InitProducerIdResponse(
+        error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+    )
 
 
 def refuse(asked: InitProducerIdRequest, *, timeout_ms_max: int) -> ErrorCode:
     """The first reason to say no."""
-    if (asked.producer_id == _NONE) != (asked.producer_epoch == _NONE):
+    if (asked.producer_id == NO_PRODUCER_ID) != (asked.producer_epoch == NO_PRODUCER_EPOCH):
         return ErrorCode.INVALID_REQUEST
     if asked.transactional_id is None:
         return ErrorCode.NONE

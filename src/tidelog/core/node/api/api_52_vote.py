@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
-from tidelog.core.node.metadata.quorum_answers import UNKNOWN, endpoint_of_leader, refuse_whole
+from tidelog.core.node.metadata.quorum_answers import endpoint_of_leader, refuse_whole
 from tidelog.core.quorum.values import LogPosition, VoteAnswer, VoteCall
 from tidelog.core.wire.messages.api_52_vote import (
     NodeEndpoint,
@@ -19,6 +19,7 @@ from tidelog.core.wire.messages.api_52_vote import (
     VoteResponsePartition,
     VoteResponseTopic,
 )
+from tidelog.core.wire.sentinels import NO_NODE
 
 if TYPE_CHECKING:
     from tidelog.core.node.node import Node
@@ -41,7 +42,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     told = VoteResponsePartition(
         partition_index=partition.partition_index,
         error_code=answer.error,
-        leader_id=UNKNOWN if answer.leader_id is None else answer.leader_id,
+        leader_id=NO_NODE if answer.leader_id is None else answer.leader_id,
         leader_epoch=answer.quorum_epoch,
         vote_granted=answer.is_granted,
     )
@@ -59,7 +60,7 @@ def _vote(
     is_invalid = (
         partition.last_offset < 0 or partition.last_offset_epoch < 0 or partition.replica_id < 0
     )
-    is_for_another = asked.voter_id not in (UNKNOWN, node.settings.node_id)
+    is_for_another = asked.voter_id not in (NO_NODE, node.settings.node_id)
     if is_invalid or is_for_another:
         code = ErrorCode.INVALID_REQUEST if is_invalid else ErrorCode.INVALID_VOTER_KEY
         return VoteAnswer(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.metadata.quorum_answers import (
-    UNKNOWN,
     endpoint_of_leader,
     leader_or_unknown,
     refuse_past,
@@ -20,6 +19,7 @@ from tidelog.core.wire.messages.api_53_begin_quorum_epoch import (
     BeginQuorumEpochResponseTopic,
     NodeEndpoint,
 )
+from tidelog.core.wire.sentinels import NO_NODE
 
 if TYPE_CHECKING:
     from tidelog.core.node.node import Node
@@ -41,7 +41,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         quorum = node.quorum
         ready = quorum.machine.on_begin_epoch(partition.leader_id, partition.leader_epoch, now_ms)
         quorum.step(ready, now_ms)
-        if asked.voter_id not in (UNKNOWN, node.settings.node_id):
+        if asked.voter_id not in (NO_NODE, node.settings.node_id):
             code = ErrorCode.INVALID_VOTER_KEY
     told = BeginQuorumEpochResponsePartition(
         partition_index=partition.partition_index,

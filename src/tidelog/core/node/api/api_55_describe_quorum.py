@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.connections.request import Request
-from tidelog.core.node.metadata.quorum_answers import UNKNOWN
 from tidelog.core.quorum.leader_term import FetchProgress
 from tidelog.core.wire.messages.api_55_describe_quorum import (
     DescribeQuorumRequest,
@@ -21,6 +20,7 @@ from tidelog.core.wire.messages.api_55_describe_quorum import (
     ReplicaState,
 )
 from tidelog.core.wire.messages.api_55_describe_quorum import Node as NodeInfo
+from tidelog.core.wire.sentinels import NO_TIMESTAMP, UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from tidelog.core.node.node import Node
@@ -81,7 +81,7 @@ def _described(node: Node, version: int, now_ms: int) -> DescribeQuorumResponse:
         partition_index=0,
         leader_id=machine.node_id,
         leader_epoch=machine.quorum_epoch,
-        high_watermark=UNKNOWN if high_watermark is None else high_watermark,
+        high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         current_voters=[
             _replica(node, replica_id, progress, now_ms)
             for replica_id, progress in sorted(leadership.voters.items())
@@ -116,10 +116,14 @@ def _replica(node: Node, replica_id: int, progress: FetchProgress, now_ms: int) 
     return ReplicaState(
         replica_id=replica_id,
         replica_directory_id=directory_id,
-        log_end_offset=UNKNOWN if end_offset is None else end_offset,
-        last_fetch_timestamp=UNKNOWN if fetched_ms is None else node.wall_ms(fetched_ms),
-        last_caught_up_timestamp=UNKNOWN if caught_up_ms is None else node.wall_ms(caught_up_ms),
+        log_end_offset=UNKNOWN_OFFSET if end_offset is None else end_offset,
+        last_fetch_timestamp=_timestamp_ms(node, fetched_ms),
+        last_caught_up_timestamp=_timestamp_ms(node, caught_up_ms),
     )
+
+
+def _timestamp_ms(node: Node, at_ms: int | None) -> int:
+    return NO_TIMESTAMP if at_ms is None else node.wall_ms(at_ms)
 
 
 def _nodes(node: Node) -> list[NodeInfo]:

@@ -21,6 +21,7 @@ from tidelog.core.wire.messages.api_56_alter_partition import (
     AlterPartitionResponsePartition,
     AlterPartitionResponseTopic,
 )
+from tidelog.core.wire.sentinels import NO_NODE, UNKNOWN_BROKER_EPOCH
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -31,9 +32,7 @@ VERSIONS = range(2, 4)
 BETWEEN_NODES = True
 
 _FIRST_VERSION_WITH_BROKER_EPOCHS = 3
-_ANY_PROCESS = -1
 _RECOVERY_STATES = (0, 1)
-_NO_LEADER = -1
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
@@ -71,7 +70,10 @@ def _wish(key: PartitionKey, asked: AlterPartitionRequestPartition, version: int
         members = [Member(broker_id, None) for broker_id in asked.new_isr]
     else:
         members = [
-            Member(each.broker_id, None if each.broker_epoch == _ANY_PROCESS else each.broker_epoch)
+            Member(
+                each.broker_id,
+                None if each.broker_epoch == UNKNOWN_BROKER_EPOCH else each.broker_epoch,
+            )
             for each in asked.new_isr_with_epochs
         ]
     return IsrChange(
@@ -100,7 +102,7 @@ def _partition(outcome: IsrChanged) -> AlterPartitionResponsePartition:
         )
     return AlterPartitionResponsePartition(
         partition_index=outcome.key.partition,
-        leader_id=_NO_LEADER if state.leader is None else state.leader,
+        leader_id=NO_NODE if state.leader is None else state.leader,
         leader_epoch=state.leader_epoch,
         isr=list(state.isr),
         leader_recovery_state=int(state.leader_is_recovering),

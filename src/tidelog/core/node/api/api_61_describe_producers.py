@@ -20,6 +20,7 @@ from tidelog.core.wire.messages.api_61_describe_producers import (
     TopicRequest,
     TopicResponse,
 )
+from tidelog.core.wire.sentinels import NO_COORDINATOR_EPOCH, NO_SEQUENCE, UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 API_KEY = 61
 VERSIONS = range(1)
 WAITS_FOR_METADATA = True
-
-_NONE_YET = -1
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
@@ -73,7 +72,7 @@ def _partition(node: Node, topic: str, index: int) -> PartitionResponse:
 
 def _state(producer: Producer) -> ProducerState:
     """None inside the house is -1 on the wire."""
-    last_sequence, coordinator_epoch = _NONE_YET, producer.coordinator_epoch
+    last_sequence, coordinator_epoch = NO_SEQUENCE, producer.coordinator_epoch
     if producer.batches:
         last_sequence = sequence_before(producer.batches[-1].next_sequence, 1)
     first_offset = producer.transaction_first_offset
@@ -82,6 +81,6 @@ def _state(producer: Producer) -> ProducerState:
         producer_epoch=producer.producer_epoch,
         last_sequence=last_sequence,
         last_timestamp=producer.timestamp_ms,
-        coordinator_epoch=_NONE_YET if coordinator_epoch is None else coordinator_epoch,
-        current_txn_start_offset=_NONE_YET if first_offset is None else first_offset,
+        coordinator_epoch=NO_COORDINATOR_EPOCH if coordinator_epoch is None else coordinator_epoch,
+        current_txn_start_offset=UNKNOWN_OFFSET if first_offset is None else first_offset,
     )

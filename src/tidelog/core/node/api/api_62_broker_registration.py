@@ -16,6 +16,7 @@ from tidelog.core.wire.messages.api_62_broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from tidelog.core.wire.sentinels import UNKNOWN_BROKER_EPOCH
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
@@ -25,7 +26,6 @@ API_KEY = 62
 VERSIONS = range(5)
 BETWEEN_NODES = True
 
-_UNKNOWN = -1
 _FIRST_VERSION_WITH_PROOF = 3
 
 
@@ -54,7 +54,9 @@ def _register(
 
 
 def _newcomer(asked: BrokerRegistrationRequest, version: int) -> Newcomer:
-    has_proof = version >= _FIRST_VERSION_WITH_PROOF and asked.previous_broker_epoch != _UNKNOWN
+    previous: int | None = asked.previous_broker_epoch
+    if version < _FIRST_VERSION_WITH_PROOF or previous == UNKNOWN_BROKER_EPOCH:
+        previous = None
     return Newcomer(
         broker_id=asked.broker_id,
         cluster_id=asked.cluster_id,
@@ -69,5 +71,5 @@ def _newcomer(asked: BrokerRegistrationRequest, version: int) -> Newcomer:
             FeatureRange(each.name, each.min_supported_version, each.max_supported_version)
             for each in asked.features
         ),
-        previous_broker_epoch=asked.previous_broker_epoch if has_proof else None,
+        previous_broker_epoch=previous,
     )

@@ -19,7 +19,7 @@ from tidelog.core.model.ids import METADATA_TOPIC_ID
 from tidelog.core.model.voters import Voter
 from tidelog.core.node.events import NodeHalted
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
-from tidelog.core.node.metadata.quorum_peers import PURPOSE, Backoff, error_of
+from tidelog.core.node.metadata.quorum_peers import PURPOSE, Backoff
 from tidelog.core.node.metadata.snapshot_download import VERSION as SNAPSHOT_VERSION
 from tidelog.core.node.metadata.snapshot_download import SnapshotDownload, piece_of
 from tidelog.core.quorum.divergence import cut_point
@@ -227,7 +227,7 @@ class MetadataFetchClient:
             return
         current = told.current_leader
         leader_id = None if current.leader_id < 0 else current.leader_id
-        error = error_of(told.error_code)
+        error = ErrorCode.from_wire(told.error_code)
         if (
             self._hears_leader(source, error, leader_id, current.leader_epoch, now_ms)
             and self._quorum.log_view.position == asked

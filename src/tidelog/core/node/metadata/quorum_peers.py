@@ -234,12 +234,4 @@ def _heard(answer: Message) -> tuple[ErrorCode, int | None, int, bool] | None:
     told = answer.topics[0].partitions[0]
     leader_id = None if told.leader_id < 0 else told.leader_id
     is_granted = getattr(told, "vote_granted", False)
-    return error_of(told.error_code), leader_id, told.leader_epoch, is_granted
-
-
-def error_of(code: int) -> ErrorCode:
-    """A code that this software does not know is an error all the same."""
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return ErrorCode.from_wire(told.error_code), leader_id, told.leader_epoch, is_granted

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
-from tidelog.core.node.metadata.quorum_peers import error_of
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.messages.api_59_fetch_snapshot import (
     FetchSnapshotRequest,
@@ -92,4 +91,6 @@ def piece_of(answer: FetchSnapshotResponse) -> SnapshotChunk | None:
     told = answer.topics[0].partitions[0]
     current = told.current_leader
     leader_id = None if current.leader_id < 0 else current.leader_id
-    return SnapshotChunk(error_of(told.error_code), leader_id, current.leader_epoch, told)
+    return SnapshotChunk(
+        ErrorCode.from_wire(told.error_code), leader_id, current.leader_epoch, told
+    )

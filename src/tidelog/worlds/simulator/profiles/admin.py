@@ -10,6 +10,7 @@ from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
 from tidelog.core.wire.messages.api_21_delete_records import DeleteRecordsResponse
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP
 from tidelog.judge.history import (
     HeadDeleted,
     Outcome,
@@ -22,8 +23,6 @@ from tidelog.worlds.simulator.client import Trouble
 from tidelog.worlds.simulator.profiles.scene import DELETED, Scene, TopicLife
 from tidelog.worlds.simulator.requests import (
     DELETE_BY_ID,
-    EARLIEST,
-    LATEST,
     TopicName,
     create_topic,
     delete_records,
@@ -36,7 +35,6 @@ from tidelog.worlds.simulator.requests import (
 
 CREATE_VERSION = 7
 METADATA_VERSION = 12
-LARGEST_TIMESTAMP = -3
 
 
 class Admin:
@@ -197,7 +195,12 @@ class Admin:
             return
         wall_ms = self.scene.process.wall_ms(self.scene.world.now_ms)
         timestamp_ms = self.random.choice(
-            (EARLIEST, LATEST, LARGEST_TIMESTAMP, wall_ms - self.random.randint(0, 2_000))
+            (
+                EARLIEST_TIMESTAMP,
+                LATEST_TIMESTAMP,
+                MAX_TIMESTAMP,
+                wall_ms - self.random.randint(0, 2_000),
+            )
         )
 
         def on_answer(answer: Answer) -> None:

@@ -13,6 +13,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_03_metadata import MetadataResponse
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 from tidelog.judge.history import EndAsked
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import Outcome as Answer
@@ -136,7 +137,7 @@ class EndAsker(Knower):
 
         self.ask(
             requests.list_offset(
-                topic, place.index, requests.LATEST, leader_epoch=led.leader_epoch
+                topic, place.index, LATEST_TIMESTAMP, leader_epoch=led.leader_epoch
             ),
             LIST_OFFSETS_VERSION,
             on_answer,

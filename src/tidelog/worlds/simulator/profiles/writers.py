@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
 from tidelog.core.wire.records import NewRecord, build
+from tidelog.core.wire.sentinels import ACKS_ALL
 from tidelog.judge.history import Outcome, ProducerIdGiven, Survives, Wrote
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.client import Trouble
@@ -20,7 +21,6 @@ from tidelog.worlds.simulator.requests import (
     produce_answer,
 )
 
-ACKS_ALL = -1
 IN_FLIGHT_MAX = 5
 UNCERTAIN = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.REQUEST_TIMED_OUT})
 """Errors after which nobody knows whether the batch is in the log."""

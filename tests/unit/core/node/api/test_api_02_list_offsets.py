@@ -16,8 +16,15 @@ from tidelog.core.wire.messages.api_02_list_offsets import (
     ListOffsetsTopic,
 )
 from tidelog.core.wire.record_batch import CorruptBatch
+from tidelog.core.wire.sentinels import (
+    EARLIEST_LOCAL_TIMESTAMP,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
+    EARLIEST_TIMESTAMP,
+    LATEST_TIERED_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+)
 
-LATEST, EARLIEST, LARGEST, EARLIEST_LOCAL, TIERED, PENDING = -1, -2, -3, -4, -5, -6
 CONSUMER, DEBUGGING, FOLLOWER = -1, -2, 2
 LAST = api.VERSIONS[-1]
 
@@ -63,8 +70,8 @@ def node() -> HostingBroker:
 @pytest.mark.parametrize("version", api.VERSIONS)
 def test_both_ends_are_told_in_every_version(node: HostingBroker, version: int) -> None:
     leader_epoch = 3 if version >= 4 else -1
-    assert told(ask(node, LATEST, version=version)) == (0, 5, -1, leader_epoch)
-    assert told(ask(node, EARLIEST, version=version)) == (0, 0, -1, leader_epoch)
+    assert told(ask(node, LATEST_TIMESTAMP, version=version)) == (0, 5, -1, leader_epoch)
+    assert told(ask(node, EARLIEST_TIMESTAMP, version=version)) == (0, 0, -1, leader_epoch)
 
 
 @pytest.mark.parametrize(
@@ -84,34 +91,40 @@ def test_a_record_that_is_not_committed_is_not_found_by_a_consumer(node: Hosting
 
 
 def test_the_largest_timestamp_is_found_where_it_is_committed(node: HostingBroker) -> None:
-    assert told(ask(node, LARGEST)) == (0, -1, -1, -1)
+    assert told(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
     node.log.advance_high_watermark(6)
-    assert told(ask(node, LARGEST)) == (0, 5, 950, 3)
+    assert told(ask(node, MAX_TIMESTAMP)) == (0, 5, 950, 3)
 
 
 def test_an_empty_log_has_both_ends_at_its_start_and_no_largest_timestamp() -> None:
     node = HostingBroker()
-    assert told(ask(node, LATEST)) == (0, 0, -1, 3)
-    assert told(ask(node, EARLIEST)) == (0, 0, -1, 3)
-    assert told(ask(node, LARGEST)) == (0, -1, -1, -1)
+    assert told(ask(node, LATEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert told(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert told(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
     assert told(ask(node, 0)) == (0, -1, -1, -1)
 
 
 def test_without_any_timestamp_the_first_record_has_the_largest() -> None:
     node = HostingBroker()
     node.append(-1, -1)
-    assert told(ask(node, LARGEST)) == (0, 0, -1, 3)
+    assert told(ask(node, MAX_TIMESTAMP)) == (0, 0, -1, 3)
     assert told(ask(node, 0)) == (0, -1, -1, -1)
 
 
 def test_there_is_no_second_tier(node: HostingBroker) -> None:
-    assert told(ask(node, EARLIEST_LOCAL)) == (0, 0, -1, 3)
-    assert told(ask(node, TIERED)) == (0, -1, -1, -1)
-    assert told(ask(node, PENDING)) == (0, -1, -1, -1)
+    assert told(ask(node, EARLIEST_LOCAL_TIMESTAMP)) == (0, 0, -1, 3)
+    assert told(ask(node, LATEST_TIERED_TIMESTAMP)) == (0, -1, -1, -1)
+    assert told(ask(node, EARLIEST_PENDING_UPLOAD_TIMESTAMP)) == (0, -1, -1, -1)
 
 
 @pytest.mark.parametrize(
-    ("timestamp", "first_version"), [(LARGEST, 7), (EARLIEST_LOCAL, 8), (TIERED, 9), (PENDING, 11)]
+    ("timestamp", "first_version"),
+    [
+        (MAX_TIMESTAMP, 7),
+        (EARLIEST_LOCAL_TIMESTAMP, 8),
+        (LATEST_TIERED_TIMESTAMP, 9),
+        (EARLIEST_PENDING_UPLOAD_TIMESTAMP, 11),
+    ],
 )
 def test_a_word_needs_its_version(node: HostingBroker, timestamp: int, first_version: int) -> None:
     refused = ErrorCode.UNSUPPORTED_VERSION
@@ -124,18 +137,21 @@ def test_read_committed_ends_before_an_open_transaction(node: HostingBroker) -> 
     node.log.advance_high_watermark(6)
     node.append(980, producer_id=7, sequence=0, transactional=True)
 
-    assert ask(node, LATEST).offset == 7
-    assert ask(node, LATEST, isolation_level=1).offset == 6
+    assert ask(node, LATEST_TIMESTAMP).offset == 7
+    assert ask(node, LATEST_TIMESTAMP, isolation_level=1).offset == 6
     assert told(ask(node, 960, isolation_level=1)) == (0, -1, -1, -1)
     assert ask(node, 960).offset == 6
-    assert ask(node, LATEST, isolation_level=1, replica_id=FOLLOWER).offset == 7
+    assert ask(node, LATEST_TIMESTAMP, isolation_level=1, replica_id=FOLLOWER).offset == 7
 
 
 def test_a_debugging_replica_may_ask_a_follower(node: HostingBroker) -> None:
     node.stop_leading()
-    assert ask(node, LATEST).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert ask(node, LATEST, replica_id=FOLLOWER).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert told(ask(node, LATEST, replica_id=DEBUGGING)) == (0, 6, -1, 3)
+    assert ask(node, LATEST_TIMESTAMP).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (
+        ask(node, LATEST_TIMESTAMP, replica_id=FOLLOWER).error_code
+        == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
+    assert told(ask(node, LATEST_TIMESTAMP, replica_id=DEBUGGING)) == (0, 6, -1, 3)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +166,10 @@ def test_a_debugging_replica_may_ask_a_follower(node: HostingBroker) -> None:
 def test_another_leader_epoch_is_refused(
     node: HostingBroker, leader_epoch: int, code: ErrorCode
 ) -> None:
-    assert ask(node, EARLIEST, leader_epoch=leader_epoch).error_code == code
+    assert ask(node, EARLIEST_TIMESTAMP, leader_epoch=leader_epoch).error_code == code
     node.stop_leading()
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER if code == ErrorCode.NONE else code
-    assert ask(node, EARLIEST, leader_epoch=leader_epoch).error_code == refused
+    assert ask(node, EARLIEST_TIMESTAMP, leader_epoch=leader_epoch).error_code == refused
 
 
 def test_a_new_leader_that_knows_too_little_says_so() -> None:
@@ -163,15 +179,15 @@ def test_a_new_leader_that_knows_too_little_says_so() -> None:
     node.append(200, 300, committed=False)
     node.lead(leader_epoch=4)
 
-    assert ask(node, LATEST).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
-    assert ask(node, LATEST, version=4).error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert ask(node, LATEST_TIMESTAMP).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert ask(node, LATEST_TIMESTAMP, version=4).error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert ask(node, 150).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     assert told(ask(node, 50)) == (0, 0, 100, 3)
-    assert told(ask(node, EARLIEST)) == (0, 0, -1, 3)
-    assert told(ask(node, LATEST, replica_id=FOLLOWER)) == (0, 3, -1, 4)
+    assert told(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert told(ask(node, LATEST_TIMESTAMP, replica_id=FOLLOWER)) == (0, 3, -1, 4)
 
     node.log.advance_high_watermark(3)
-    assert told(ask(node, LATEST)) == (0, 3, -1, 4)
+    assert told(ask(node, LATEST_TIMESTAMP)) == (0, 3, -1, 4)
 
 
 @pytest.mark.parametrize(
@@ -186,12 +202,12 @@ def test_a_new_leader_that_knows_too_little_says_so() -> None:
 def test_what_is_not_here_is_refused(
     node: HostingBroker, topic: str, index: int, code: ErrorCode
 ) -> None:
-    assert told(ask(node, LATEST, topic=topic, index=index)) == (code, -1, -1, -1)
+    assert told(ask(node, LATEST_TIMESTAMP, topic=topic, index=index)) == (code, -1, -1, -1)
 
 
 def test_a_partition_asked_for_twice_is_refused_once(node: HostingBroker) -> None:
-    question = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
-    other = ListOffsetsPartition(partition_index=1, timestamp=LATEST)
+    question = ListOffsetsPartition(partition_index=0, timestamp=LATEST_TIMESTAMP)
+    other = ListOffsetsPartition(partition_index=1, timestamp=LATEST_TIMESTAMP)
     request = ListOffsetsRequest(
         replica_id=CONSUMER,
         topics=[
@@ -207,7 +223,7 @@ def test_a_partition_asked_for_twice_is_refused_once(node: HostingBroker) -> Non
 
 
 def test_an_unknown_isolation_level_fails_everything(node: HostingBroker) -> None:
-    answer = ask(node, LATEST, isolation_level=7)
+    answer = ask(node, LATEST_TIMESTAMP, isolation_level=7)
     assert told(answer) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
 
 
@@ -220,7 +236,7 @@ def test_a_broken_log_is_a_storage_error(
     monkeypatch.setattr(type(node.log), "find_by_timestamp", lambda self, at: refuse(at))
     assert ask(node, 5).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.failed == [node.log]
-    assert ask(node, LATEST).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert ask(node, LATEST_TIMESTAMP).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_nonsense_inside_a_batch_is_corrupt_and_breaks_nothing(
@@ -232,4 +248,4 @@ def test_nonsense_inside_a_batch_is_corrupt_and_breaks_nothing(
     monkeypatch.setattr(type(node.log), "find_by_timestamp", lambda self, at: refuse(at))
     assert ask(node, 5).error_code == ErrorCode.CORRUPT_MESSAGE
     assert node.failed == []
-    assert ask(node, LATEST).error_code == ErrorCode.NONE
+    assert ask(node, LATEST_TIMESTAMP).error_code == ErrorCode.NONE
