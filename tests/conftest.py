@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.seeds.fresh import first_fresh_seed
-from tidelog.demo.scratch import spark_scratch
+from tidelog.demo.spark_processes import spark_scratch
 
 # Deadlines would time the machine, not the code. Properties draw the same examples in every run,
 # so that a red run is red again; `--hypothesis-seed=N` with `derandomize` off explores further.

@@ -18,7 +18,7 @@ OK, REFUSED, UNKNOWN = "ok", "refused", "unknown"
 
 
 class RecordPosition(NamedTuple):
-    """Where a record stands in the topic."""
+    """Partition and offset of a record in the topic."""
 
     partition: int
     offset: int
@@ -26,12 +26,12 @@ class RecordPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedRecord:
-    """One record of the stream and what its producer was told."""
+    """One record of the stream and what the producer learned of it."""
 
     kind: RecordKind
     order: CustomerOrder | None
     outcome: str
-    place: RecordPosition | None
+    position: RecordPosition | None
 
 
 class Processed(NamedTuple):
@@ -55,7 +55,7 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedOrders:
-    """What readers find where the pipeline writes."""
+    """What readers find in the tables or topics of the pipeline."""
 
     processed: tuple[Processed, ...]
     dead: tuple[RecordPosition, ...]
@@ -64,7 +64,7 @@ class PublishedOrders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoFinding:
-    """Something that must not be: what it is called, how often, and an example."""
+    """Something that must not happen: its name, how often, and an example."""
 
     name: str
     count: int
@@ -109,16 +109,16 @@ def account(
     _judge_dead(findings, everything, published.dead)
     _judge_revenue(findings, everything, published)
     of_kind = Counter(each.kind for each in everything)
-    told = Counter(each.outcome for each in everything)
+    outcomes = Counter(each.outcome for each in everything)
     wrong = audit["findings"]
     return Account(
         sent=len(everything),
         orders=of_kind[RecordKind.ORDER],
         repeats=of_kind[RecordKind.REPEAT],
         broken=of_kind[RecordKind.BROKEN],
-        acknowledged=told[OK],
-        refused=told[REFUSED],
-        unknown=told[UNKNOWN],
+        acknowledged=outcomes[OK],
+        refused=outcomes[REFUSED],
+        unknown=outcomes[UNKNOWN],
         kept=sum(audit["classes"].get("kept", {}).values()),
         lost=wrong.get("lost", 0),
         duplicated=wrong.get("duplicated", 0),
@@ -153,7 +153,7 @@ class _Findings:
 
 
 def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[StreamedRecord]) -> None:
-    """What the audit of the topic found is taken over; and it must have seen all of it."""
+    """Take over what the audit of the topic found; it must have seen every record."""
     examples = {str(each["finding"]): each for each in reversed(audit["first_findings"])}
     for name, count in audit["findings"].items():
         first = examples.get(name, {})
@@ -162,7 +162,7 @@ def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[Strea
     acknowledged = sum(each.outcome == OK for each in sent)
     excused = sum(audit["findings"].get(name, 0) for name in ("lost", "misplaced"))
     if audit["told"] != len(sent):
-        text = f"the journal tells of {audit['told']} records, {len(sent)} were sent"
+        text = f"the journal has {audit['told']} records, {len(sent)} were sent"
         findings.add("not in the journal", text)
     if kept + excused != acknowledged:
         text = f"{acknowledged} were acknowledged; {kept} are kept and {excused} are not"
@@ -179,15 +179,17 @@ def _judge_orders(
         if each.order is not None:
             outcomes.setdefault(each.order.id, set()).add(each.outcome)
     times = Counter(each.order_id for each in processed)
-    for order_id, told in outcomes.items():
-        if OK in told and times[order_id] == 0:
+    for order_id, seen in outcomes.items():
+        if OK in seen and times[order_id] == 0:
             findings.add("missing", f"{order_id} was acknowledged and not processed")
-        elif told == {REFUSED} and times[order_id]:
-            findings.add("ghost", f"{order_id} was refused and is processed")
+        elif seen == {REFUSED} and times[order_id]:
+            findings.add("refused but processed", f"{order_id} was refused and is processed")
     for order_id, count in times.items():
         if count > 1:
             findings.add("double", f"{order_id} is processed {count} times", count - 1)
-    places = {each.place: each.order.id for each in sent if each.place and each.order is not None}
+    ids = {
+        each.position: each.order.id for each in sent if each.position and each.order is not None
+    }
     for row in processed:
         order = orders.get(row.order_id)
         if order is None:
@@ -195,28 +197,28 @@ def _judge_orders(
         elif row.cents != order.cents:
             text = f"{row.order_id}: {euros(row.cents)} instead of {euros(order.cents)}"
             findings.add("wrong amount", text)
-        elif places.get(row.source, row.order_id) != row.order_id:
-            text = f"{row.order_id} says it is of {row.source}, which is {places[row.source]}"
+        elif ids.get(row.source, row.order_id) != row.order_id:
+            text = f"{row.order_id} claims to be from {row.source}, which is {ids[row.source]}"
             findings.add("wrong source", text)
 
 
 def _judge_dead(
     findings: _Findings, sent: list[StreamedRecord], dead: tuple[RecordPosition, ...]
 ) -> None:
-    """Each acknowledged broken record is a dead letter once, and nothing else is one."""
-    broken = {each.place for each in sent if each.kind is RecordKind.BROKEN and each.place}
-    good = {each.place for each in sent if each.kind is not RecordKind.BROKEN and each.place}
+    """Each acknowledged broken record is one dead letter, and nothing else is."""
+    broken = {each.position for each in sent if each.kind is RecordKind.BROKEN and each.position}
+    good = {each.position for each in sent if each.kind is not RecordKind.BROKEN and each.position}
     may_be_more = any(each.kind is RecordKind.BROKEN and each.outcome == UNKNOWN for each in sent)
-    letters = Counter(dead)
-    for place in sorted(broken - letters.keys()):
-        findings.add("dropped silently", f"the broken record at {place} is no dead letter")
-    for place, count in letters.items():
+    counts = Counter(dead)
+    for position in sorted(broken - counts.keys()):
+        findings.add("dropped silently", f"the broken record at {position} is not a dead letter")
+    for position, count in counts.items():
         if count > 1:
-            findings.add("double dead letter", f"{place} is there {count} times", count - 1)
-        if place in good:
-            findings.add("wrongly dead", f"the good order at {place} is a dead letter")
-        elif place not in broken and not may_be_more:
-            findings.add("dead from nothing", f"nothing broken was sent to {place}")
+            findings.add("double dead letter", f"{position} is there {count} times", count - 1)
+        if position in good:
+            findings.add("wrongly dead", f"the good order at {position} is a dead letter")
+        elif position not in broken and not may_be_more:
+            findings.add("dead from nothing", f"nothing broken was sent to {position}")
 
 
 def _judge_revenue(
@@ -225,9 +227,9 @@ def _judge_revenue(
     """The sums are those of the orders, to the cent, for each minute and country."""
     seen = {each.order_id for each in published.processed}
     expected: dict[Group, Revenue] = {}
-    told = [each for each in sent if each.order is not None]
-    counted = {each.order.id for each in told if each.order and each.outcome == OK} | seen
-    for order in {each.order.id: each.order for each in told if each.order}.values():
+    with_order = [each for each in sent if each.order is not None]
+    counted = {each.order.id for each in with_order if each.order and each.outcome == OK} | seen
+    for order in {each.order.id: each.order for each in with_order if each.order}.values():
         if order.id in counted:
             group = (minute_of(order.ordered_ms), order.country.upper())
             before = expected.get(group, Revenue(0, 0))

@@ -1,4 +1,4 @@
-"""The demo itself could not go on: not a verdict, an accident."""
+"""The demo itself could not continue: that is a failure to run, not a verdict."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 WITHIN_S = 300.0
-"""So long a machine may take for one step, however slow it is."""
-_LOOK_AGAIN_S = 0.05
+"""Maximum duration of one step, generous enough for a slow machine."""
+_POLL_INTERVAL_S = 0.05
 
 Say = Callable[[str], None]
-"""Tells a person how it goes, one line at a time."""
+"""Prints one line about the progress of the demo."""
 
 
 class DemoFailed(Exception):
@@ -18,9 +18,9 @@ class DemoFailed(Exception):
 
 
 def wait_until(reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
-    """Look again and again; DemoFailed when it takes longer than that."""
+    """Poll until `reached` returns true; DemoFailed after `within_s`."""
     deadline_s = time.monotonic() + within_s
     while not reached():
         if time.monotonic() > deadline_s:
             raise DemoFailed(f"{what} did not come within {within_s:.0f} s")
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(_POLL_INTERVAL_S)

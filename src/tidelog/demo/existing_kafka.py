@@ -1,11 +1,9 @@
-"""Somebody's Apache Kafka as the stage: topics of our own on it, and no broker is touched."""
+"""The demo on an existing Apache Kafka: with topics of its own, and no broker is killed."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.shells.blocking_clients import Admin
@@ -16,7 +14,7 @@ from tidelog.demo.errors import DemoFailed, Say
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
 from tidelog.demo.published import published_topics
 from tidelog.demo.stream import OrderStream
-from tidelog.demo.topics import delete_topics, make_topics
+from tidelog.demo.topics import create_topics, delete_topics
 
 PARTITIONS = 3
 REPLICAS_MAX = 3
@@ -25,7 +23,7 @@ DELETE_WITHIN_S = 20.0
 
 
 class ExistingKafka:
-    """The stage on a cluster with transactions; the pipeline writes topics, exactly once."""
+    """The demo on a cluster with transactions; the pipeline writes topics, exactly once."""
 
     sink = "an exactly-once topic"
 
@@ -36,39 +34,37 @@ class ExistingKafka:
         self._topics = {sink: f"{prefix}-{sink.replace('_', '-')}" for sink in SINKS}
         self.targets = Targets(orders=f"{prefix}-orders", topics=self._topics)
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         settings = {"bootstrap.servers": self.servers}
-        if told := unreachable(settings) or unfit(settings):
-            raise DemoFailed(f"--bootstrap: {told}")
+        if problem := unreachable(settings) or unfit(settings):
+            raise DemoFailed(f"--bootstrap: {problem}")
         with Admin(settings) as admin:
             brokers = len(admin.ask(describe_cluster(), timeout_s=ANSWER_WITHIN_S).brokers)
         replicas = min(REPLICAS_MAX, brokers)
         try:
-            make_topics(
+            create_topics(
                 self.servers,
                 {self.targets.orders: PARTITIONS, **dict.fromkeys(self._topics.values(), 1)},
                 replicas=replicas,
                 configs={"min.insync.replicas": str(min(2, replicas))},
             )
         except BaseException:
-            self._clean_up()
+            self.close()
             raise
         copies = f"{replicas} copies" if replicas > 1 else "1 copy"
         self._say(
             f"Kafka at {self.servers} answers, {brokers} brokers; topic {self.targets.orders}: "
             f"{PARTITIONS} partitions, {copies} of each"
         )
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._clean_up()
+    def close(self) -> None:
+        """Delete the demo's topics."""
+        everything = [self.targets.orders, *self._topics.values()]
+        left = delete_topics(self.servers, everything, timeout_s=DELETE_WITHIN_S)
+        if left:
+            self._say(f"these topics could not be deleted: {', '.join(left)}")
 
-    def blows(self, stream: OrderStream, calm: Callable[[], None]) -> None:
+    def inject_failures(self, stream: OrderStream, pause: Callable[[], None]) -> None:
         """None: these brokers are not ours."""
         self._say("these brokers are not ours to kill; the Spark driver is")
 
@@ -77,9 +73,3 @@ class ExistingKafka:
 
     def published(self) -> PublishedOrders:
         return published_topics(self.servers, self._topics)
-
-    def _clean_up(self) -> None:
-        everything = [self.targets.orders, *self._topics.values()]
-        left = delete_topics(self.servers, everything, timeout_s=DELETE_WITHIN_S)
-        if left:
-            self._say(f"these topics could not be deleted: {', '.join(left)}")

@@ -1,9 +1,9 @@
 """The mission, step by step: orders flow, brokers and Spark's driver die, all is accounted for.
 
-stage      brokers over two racks, or somebody's Kafka
+stage      brokers in two racks, or an existing Kafka
 stream     orders, acknowledged one by one and written down in a journal
 pipeline   Spark: validated, deduplicated, revenue per minute and country, dead letters
-blows      a leader, a rack, the driver
+failures   kill -9 of a leader, a rack, the driver
 audit      journal against topic against what the pipeline published
 """
 
@@ -21,19 +21,17 @@ from tidelog.client.consumer.errors import ConsumerError
 from tidelog.client.shells.blocking_clients import RequestFailed, TimedOut
 from tidelog.cluster.errors import ClusterError
 from tidelog.demo.accounts import Account, PublishedOrders, StreamedRecord, account
-from tidelog.demo.auditing import run_audit
-from tidelog.demo.driver import DriverProcess
 from tidelog.demo.errors import WITHIN_S, DemoFailed, Say, wait_until
 from tidelog.demo.existing_kafka import ExistingKafka
 from tidelog.demo.own_cluster import OwnCluster
 from tidelog.demo.pipeline_file import CHECKPOINT, SINKS, VALID, Targets, pipeline_text
-from tidelog.demo.progress import PipelineProgress
-from tidelog.demo.published import ends_of
+from tidelog.demo.spark_processes import DriverProcess, PipelineProgress, run_audit
 from tidelog.demo.stream import OrderStream
+from tidelog.demo.topics import end_offsets
 
 
 class DemoStage(Protocol):
-    """Where the mission is played."""
+    """The brokers of the mission."""
 
     sink: str
     targets: Targets
@@ -41,7 +39,7 @@ class DemoStage(Protocol):
     @property
     def servers(self) -> str: ...
 
-    def blows(self, stream: OrderStream, calm: Callable[[], None]) -> None: ...
+    def inject_failures(self, stream: OrderStream, pause: Callable[[], None]) -> None: ...
 
     def audit_arguments(self) -> list[str]: ...
 
@@ -50,42 +48,44 @@ class DemoStage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """What is wanted of a run."""
+    """The options of a run."""
 
     directory: Path
-    """For everything that is written."""
+    """For all files."""
     rate: int
     pause_s: float
-    """Between one blow and the next."""
+    """Between one failure and the next."""
     bootstrap: str | None = None
 
 
-def run(wish: DemoOptions, say: Say) -> Account:
-    """The whole mission; DemoFailed if it could not be played to its end."""
+def run(options: DemoOptions, say: Say) -> Account:
+    """Run the whole mission; DemoFailed if it could not be completed."""
     try:
         with ExitStack() as stack:
             stage: OwnCluster | ExistingKafka
-            if wish.bootstrap is None:
-                stage = stack.enter_context(OwnCluster(wish.directory, say))
+            if options.bootstrap is None:
+                stage = OwnCluster(options.directory, say)
             else:
-                stage = stack.enter_context(ExistingKafka(wish.bootstrap, say))
-            return _Mission(wish, stage, stack, say).play()
+                stage = ExistingKafka(options.bootstrap, say)
+            stage.start()
+            stack.callback(stage.close)
+            return _Mission(options, stage, stack, say).run()
     except (ClusterError, RequestFailed, TimedOut, ConsumerError) as error:
         raise DemoFailed(str(error)) from error
 
 
 class _Mission:
-    def __init__(self, wish: DemoOptions, stage: DemoStage, stack: ExitStack, say: Say) -> None:
-        self._wish = wish
+    def __init__(self, options: DemoOptions, stage: DemoStage, stack: ExitStack, say: Say) -> None:
+        self._options = options
         self._stage = stage
         self._stack = stack
         self._say = say
-        self._file = wish.directory / "orders.toml"
-        self._journal = wish.directory / "acks.jsonl"
-        checkpoint = wish.directory / CHECKPOINT
+        self._file = options.directory / "orders.toml"
+        self._journal = options.directory / "acks.jsonl"
+        checkpoint = options.directory / CHECKPOINT
         self._progress = {sink: PipelineProgress(checkpoint, sink) for sink in SINKS}
         self._stream = stack.enter_context(
-            OrderStream(stage.servers, stage.targets.orders, self._journal, rate=wish.rate)
+            OrderStream(stage.servers, stage.targets.orders, self._journal, rate=options.rate)
         )
         self._scratch = Path(
             stack.enter_context(
@@ -94,17 +94,17 @@ class _Mission:
         )
         self._driver: DriverProcess | None = None
 
-    def play(self) -> Account:
+    def run(self) -> Account:
         self._file.write_text(
             pipeline_text(self._stage.targets, bootstrap=self._stage.servers), encoding="utf-8"
         )
         self._begin()
-        self._stage.blows(self._stream, self._calm)
-        self._calm()
+        self._stage.inject_failures(self._stream, self._pause)
+        self._pause()
         self._kill_driver()
-        self._calm()
+        self._pause()
         self._resume()
-        self._calm()
+        self._pause()
         sent = self._drain()
         return self._audit(sent)
 
@@ -114,17 +114,17 @@ class _Mission:
         self._stream.start()
         wait_until(lambda: self._stream.acknowledged > 0, "the first acknowledgement")
         self._say(
-            f"the first order is acknowledged; {self._wish.rate} a second follow, "
+            f"the first order is acknowledged; {self._options.rate} a second follow, "
             "some sent twice, some broken on purpose"
         )
         self._say("starting the pipeline on Spark: validate, deduplicate, sum up by minute")
         self._driver = self._start_driver()
         self._wait(lambda: self._processed > 0, "the first batch of the pipeline")
-        self._say(f"the pipeline's first batch is published: {self._words()}")
+        self._say(f"the pipeline's first batch is published: {self._progress_text()}")
         self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
     def _kill_driver(self) -> None:
-        """In the middle of a batch: one that is planned and not done."""
+        """In the middle of a batch: one that is planned and not committed."""
         assert self._driver is not None
         progress = self._progress[VALID]
         self._wait(lambda: progress.under_way is not None, "a batch under way")
@@ -139,13 +139,13 @@ class _Mission:
         self._driver = self._start_driver()
         self._say("the same pipeline is started again, on its checkpoint")
         self._wait(lambda: self._progress[VALID].done != before, "a batch after the restart")
-        self._say(f"it went on where it was: {self._words()}")
+        self._say(f"it continued from its checkpoint: {self._progress_text()}")
         self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
     def _drain(self) -> list[StreamedRecord]:
         sent = self._stream.finish()
-        self._say(f"the order stream stops: {len(sent):,} records were sent, each has its answer")
-        ends = ends_of(self._stage.servers, self._stage.targets.orders)
+        self._say(f"the order stream stops: {len(sent):,} records were sent, each has an outcome")
+        ends = end_offsets(self._stage.servers, self._stage.targets.orders)
         everyone = self._progress.values()
         self._wait(lambda: all(each.has_reached(ends) for each in everyone), "the end of the topic")
         assert self._driver is not None
@@ -165,7 +165,7 @@ class _Mission:
     # Inside.
 
     def _start_driver(self) -> DriverProcess:
-        log = self._wish.directory / "pipeline.log"
+        log = self._options.directory / "pipeline.log"
         return self._stack.enter_context(closing(DriverProcess(self._file, log, self._scratch)))
 
     def _wait(self, reached: Callable[[], bool], what: str, *, within_s: float = WITHIN_S) -> None:
@@ -187,12 +187,12 @@ class _Mission:
         """Records that the pipeline is done with."""
         return self._progress[VALID].records
 
-    def _words(self) -> str:
+    def _progress_text(self) -> str:
         return f"{self._stream.acknowledged:,} acknowledged, {self._processed:,} processed"
 
-    def _calm(self) -> None:
-        """Let it run for a while, and tell how it goes."""
-        until_s = time.monotonic() + self._wish.pause_s
-        within_s = self._wish.pause_s + WITHIN_S
+    def _pause(self) -> None:
+        """Let it run for a while, and print the progress."""
+        until_s = time.monotonic() + self._options.pause_s
+        within_s = self._options.pause_s + WITHIN_S
         self._wait(lambda: time.monotonic() > until_s, "time", within_s=within_s)
-        self._say(f"[dim]{self._words()}[/dim]")
+        self._say(f"[dim]{self._progress_text()}[/dim]")

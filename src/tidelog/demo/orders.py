@@ -1,4 +1,4 @@
-"""The order stream, record by record: orders, double clicks, and records that are no orders.
+"""The order stream, record by record: orders, double clicks, and broken records.
 
 The number of a record decides what it is, so that the stream is the same in every run. Amounts
 are in cents, because money is counted exactly.
@@ -13,7 +13,7 @@ from enum import Enum
 COUNTRIES = ("de", "fr", "us", "jp", "br")
 BROKEN = (b"not JSON at all", b"", b'{"order_id": "half an ord', b'{"order_id": "no amount"}')
 REPEAT_EVERY = 20
-"""So often the record before is sent once more, as after a customer's double click."""
+"""Every 20th record is a repeat of the one before, as after a customer's double click."""
 BROKEN_EVERY = 50
 
 
@@ -38,18 +38,18 @@ class CustomerOrder:
     def value(self) -> bytes:
         seconds, ms = divmod(self.ordered_ms, 1_000)
         whole, cents = divmod(self.cents, 100)
-        told = {
+        document = {
             "order_id": self.id,
             "country": self.country,
             "amount": float(f"{whole}.{cents:02d}"),
             "ordered_at": f"{_clock(seconds)}.{ms:03d}Z",
         }
-        return json.dumps(told).encode()
+        return json.dumps(document).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRecord:
-    """One record as it is sent; broken ones are of no order."""
+    """One record as it is sent; a broken one has no order."""
 
     number: int
     kind: RecordKind

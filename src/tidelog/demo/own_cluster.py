@@ -1,7 +1,7 @@
-"""Four brokers of our own over two racks, the blows they get, and how the order stream takes them.
+"""The demo on four brokers of our own in two racks: which are killed, and how writes continue.
 
 Each partition has a copy on every broker, two in each rack, and a write needs two in-sync copies:
-so either rack may die, and writes go on.
+so either rack may die, and writes continue.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tidelog.cluster.cluster import Cluster
 from tidelog.demo.accounts import PublishedOrders
@@ -18,7 +16,7 @@ from tidelog.demo.errors import WITHIN_S, Say, wait_until
 from tidelog.demo.pipeline_file import VALID, Targets
 from tidelog.demo.published import published_tables
 from tidelog.demo.stream import OrderStream
-from tidelog.demo.topics import make_topics
+from tidelog.demo.topics import create_topics
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -28,7 +26,7 @@ COPIES_MIN = 2
 
 
 class OwnCluster:
-    """The stage on Tidelog; the pipeline writes Parquet tables beside its file."""
+    """The demo on Tidelog; the pipeline writes Parquet tables beside its file."""
 
     sink = "a Parquet table"
 
@@ -44,39 +42,37 @@ class OwnCluster:
     def servers(self) -> str:
         return self._cluster.bootstrap_servers
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         self._cluster.start(timeout_s=WITHIN_S)
         try:
-            self._introduce()
+            self._create_topic()
         except BaseException:
             self._cluster.close()
             raise
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._cluster.close()
 
-    def blows(self, stream: OrderStream, calm: Callable[[], None]) -> None:
-        """A leader dies and returns, then a whole rack."""
+    def inject_failures(self, stream: OrderStream, pause: Callable[[], None]) -> None:
+        """Kill a leader and restart it, then a whole rack."""
         leader = self._leader()
-        self._strike(
-            (leader,), f"broker {leader}, which leads {TOPIC}-0", stream, partitions={0}, calm=calm
+        self._kill_and_restart(
+            (leader,),
+            f"broker {leader}, which leads {TOPIC}-0",
+            stream,
+            partitions={0},
+            pause=pause,
         )
-        calm()
+        pause()
         leader = self._leader()
         rack, nodes = next(each for each in self._cluster.racks.items() if leader in each[1])
         names = " and ".join(map(str, nodes))
-        self._strike(
+        self._kill_and_restart(
             nodes,
             f"rack {rack}: brokers {names}, half of the cluster",
             stream,
             partitions=set(range(PARTITIONS)),
-            calm=calm,
+            pause=pause,
         )
 
     def audit_arguments(self) -> list[str]:
@@ -89,43 +85,45 @@ class OwnCluster:
 
     # Inside.
 
-    def _introduce(self) -> None:
+    def _create_topic(self) -> None:
         racks = ", ".join(
             f"rack {name}: brokers {' and '.join(map(str, nodes))}"
             for name, nodes in self._cluster.racks.items()
         )
         self._say(f"four brokers are ready ({racks}), and a fifth node that only votes")
         configs = {"min.insync.replicas": str(COPIES_MIN)}
-        make_topics(self.servers, {TOPIC: PARTITIONS}, replicas=BROKERS, configs=configs)
+        create_topics(self.servers, {TOPIC: PARTITIONS}, replicas=BROKERS, configs=configs)
         self._wait_until_in_sync()
         self._say(
             f"topic {TOPIC}: {PARTITIONS} partitions, each on all four brokers; "
             f"a write needs at least {COPIES_MIN} of them"
         )
 
-    def _strike(
+    def _kill_and_restart(
         self,
         nodes: tuple[int, ...],
-        words: str,
+        description: str,
         stream: OrderStream,
         *,
         partitions: set[int],
-        calm: Callable[[], None],
+        pause: Callable[[], None],
     ) -> None:
-        """kill -9, see writes go on, and let the dead return."""
-        blow_s = time.monotonic()
+        """kill -9, wait until writes continue, and start the brokers again."""
+        killed_s = time.monotonic()
         self._cluster.kill(*nodes)
-        self._say(f"[bold]kill -9[/bold] of {words}")
-        wait_until(lambda: partitions <= stream.since(blow_s).went_on, "the next acknowledgement")
-        seen = stream.since(blow_s)
-        paused_s = max(seen.paused_s[each] for each in partitions)
+        self._say(f"[bold]kill -9[/bold] of {description}")
+        wait_until(
+            lambda: partitions <= stream.pauses_since(killed_s).resumed, "the next acknowledgement"
+        )
+        pauses = stream.pauses_since(killed_s)
+        paused_s = max(pauses.paused_s[each] for each in partitions)
         leader = self._cluster.wait_leader(TOPIC, 0, timeout_s=WITHIN_S)
-        errors = f"{stream.failed:,} records got an error" if stream.failed else "no error was told"
+        errors = f"{stream.failed:,} records got an error" if stream.failed else "no errors"
         self._say(
-            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and go on, "
+            f"broker {leader} leads {TOPIC}-0; writes paused for {paused_s:.2f} s and continue, "
             f"{errors}"
         )
-        calm()
+        pause()
         self._cluster.restart(*nodes)
         self._wait_until_in_sync()
         back = " and ".join(map(str, nodes))

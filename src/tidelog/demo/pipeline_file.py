@@ -34,7 +34,7 @@ schema = \"\"\"
     ordered_at TIMESTAMP NOT NULL
 \"\"\"
 
-# An order that was sent twice counts once. Each row says of which record it was made.
+# An order that was sent twice counts once. Each row names the record it was made of.
 [steps.valid_orders]
 sql = \"\"\"
     SELECT order_id, upper(country) AS country, amount, ordered_at,
@@ -59,11 +59,11 @@ sql = \"\"\"
 mode = "update"
 {revenue}
 
-# What is no order goes here. Nothing is dropped silently.
+# Records that are not orders go here. Nothing is dropped silently.
 [dead_letters]
 {dead}
 
-# A short run: Java shall begin soon, rather than become fast.
+# A short run: a Java that starts quickly is better than one that becomes fast.
 [spark]
 driver.extraJavaOptions = {java}
 """
@@ -104,5 +104,5 @@ def _target(targets: Targets, sink: str, *, key: str | None = None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """JSON's strings are strings of TOML as well."""
+    """JSON strings are also TOML strings."""
     return json.dumps(text)

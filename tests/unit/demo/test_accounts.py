@@ -38,7 +38,7 @@ class Story:
                 kind=record.kind,
                 order=record.order,
                 outcome=OK,
-                place=RecordPosition(record.number % 3, record.number // 3),
+                position=RecordPosition(record.number % 3, record.number // 3),
             )
             for record in records
         ]
@@ -50,12 +50,12 @@ class Story:
             "first_findings": [],
         }
         self.processed = [
-            Processed(each.order.id, each.order.cents, each.place)
+            Processed(each.order.id, each.order.cents, each.position)
             for each in self.sent
-            if each.kind is RecordKind.ORDER and each.order and each.place
+            if each.kind is RecordKind.ORDER and each.order and each.position
         ]
         self.dead = [
-            each.place for each in self.sent if each.kind is RecordKind.BROKEN and each.place
+            each.position for each in self.sent if each.kind is RecordKind.BROKEN and each.position
         ]
         self.revenue: dict[tuple[str, str], Revenue] = {}
         for each in self.sent:
@@ -125,9 +125,9 @@ def wrong_source(story: Story) -> None:
     story.processed[5] = story.processed[5]._replace(source=story.processed[6].source)
 
 
-def ghost(story: Story) -> None:
+def refused_but_processed(story: Story) -> None:
     number = story.index_of(RecordKind.ORDER)
-    story.sent[number] = replace(story.sent[number], outcome=REFUSED, place=None)
+    story.sent[number] = replace(story.sent[number], outcome=REFUSED, position=None)
     story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
 
 
@@ -176,7 +176,7 @@ def wrong_revenue_left_out(story: Story) -> None:
         (from_nothing, "from nothing"),
         (wrong_amount, "wrong amount"),
         (wrong_source, "wrong source"),
-        (ghost, "ghost"),
+        (refused_but_processed, "refused but processed"),
         (dropped_silently, "dropped silently"),
         (double_dead_letter, "double dead letter"),
         (wrongly_dead, "wrongly dead"),
@@ -212,7 +212,7 @@ def unknown(story: Story, kinds: Sequence[RecordKind]) -> list[int]:
     """What became of the first of each is not known to its producer."""
     numbers = [story.index_of(kind) for kind in kinds]
     for number in numbers:
-        story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, place=None)
+        story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, position=None)
     story.audit["classes"] = {
         "kept": {"all": RECORDS - len(numbers)},
         "unknown, kept": {"all": len(numbers)},
@@ -245,7 +245,7 @@ def test_an_order_of_which_one_copy_is_acknowledged_must_be_processed() -> None:
     number = story.index_of(RecordKind.REPEAT) - 1
     order = story.sent[number].order
     assert order is not None and story.sent[number + 1].order == order
-    story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, place=None)
+    story.sent[number] = replace(story.sent[number], outcome=UNKNOWN, position=None)
     story.audit["classes"] = {"kept": {"all": RECORDS - 1}}
     assert story.names() == set()
     story.processed = [each for each in story.processed if each.order_id != order.id]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tidelog.demo.orders import BROKEN, Orders, RecordKind
-from tidelog.demo.pauses import AckTiming, write_pauses
 from tidelog.demo.pipeline_file import SINKS, Targets, pipeline_text
-from tidelog.demo.progress import PipelineProgress, positions_in
+from tidelog.demo.spark_processes import PipelineProgress, positions_in
+from tidelog.demo.stream import AckTiming, write_pauses
 from tidelog.spark import pipeline
 
 NOON_MS = 1_767_268_800_000
@@ -50,11 +50,11 @@ def test_a_pause_reaches_from_one_acknowledgement_to_the_next() -> None:
         AckTiming(0, 1.5, 4.0),  # was on its way when the blow came
         AckTiming(0, 4.1, 4.2),
     ]
-    seen = write_pauses(told, blow_s=1.6)
+    seen = write_pauses(told, failed_s=1.6)
     assert seen.paused_s == {0: pytest.approx(3.0), 1: pytest.approx(1.0)}
-    assert seen.went_on == {0, 1} and seen.worst_s == pytest.approx(3.0)
-    assert write_pauses(told[:4], blow_s=1.6).went_on == {1}, "sent before the blow says nothing"
-    assert write_pauses(told, blow_s=5.0).went_on == frozenset()
+    assert seen.resumed == {0, 1} and seen.worst_s == pytest.approx(3.0)
+    assert write_pauses(told[:4], failed_s=1.6).resumed == {1}, "sent before the blow says nothing"
+    assert write_pauses(told, failed_s=5.0).resumed == frozenset()
 
 
 def offsets(**by_index: int) -> str:
