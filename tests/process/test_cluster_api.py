@@ -17,7 +17,7 @@ import tidelog
 from tests.process.waiting import wait_until
 from tidelog.client.admin.topics import create_topic
 from tidelog.client.shells.blocking_clients import Admin, Consumer, Producer
-from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitedInVain
+from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
 from tidelog.cluster.processes import Process
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import PartitionIndex, TopicPartition
@@ -55,7 +55,7 @@ def processes_of(cluster: tidelog.Cluster) -> list[Process]:
 def test_when_it_is_entered_every_broker_serves_and_knows_all(cluster: tidelog.Cluster) -> None:
     def all_answer() -> bool:
         """Nobody is waited for longer than two seconds; whoever answers knows all."""
-        told = cluster.observer.clusters(cluster.broker_ids)
+        told = cluster.queries.fanout.clusters(cluster.broker_ids)
         assert all(set(each.brokers) == {1, 2, 3} and not each.fenced for each in told.values())
         return len(told) == 3
 
@@ -161,7 +161,7 @@ def test_somebody_else_finds_it_by_its_directory(cluster: tidelog.Cluster) -> No
     assert {each: node.pid for each, node in found.nodes.items()} == {
         each: node.pid for each, node in cluster.nodes.items()
     }
-    with pytest.raises(ClusterError, match="somebody else is running the cluster"):
+    with pytest.raises(ClusterError, match="another program is running the cluster"):
         tidelog.Cluster(data=cluster.data).start()
     assert len(processes_of(cluster)) == 3
 
@@ -169,9 +169,9 @@ def test_somebody_else_finds_it_by_its_directory(cluster: tidelog.Cluster) -> No
 def test_waiting_in_vain_says_for_what_and_what_is(cluster: tidelog.Cluster) -> None:
     cluster.wait_unfenced()
     cluster.wait_isr("orders")
-    with pytest.raises(WaitedInVain, match=r"in vain for 1 in sync for orders-0: it is 1, 2, 3"):
+    with pytest.raises(WaitTimeout, match=r"waiting for 1 in the ISR of orders-0; now: 1, 2, 3"):
         cluster.wait_isr("orders", 0, {1}, timeout_s=0.1)
-    with pytest.raises(WaitedInVain, match=r"unfenced brokers 1: they are 1, 2, 3"):
+    with pytest.raises(WaitTimeout, match=r"unfenced brokers 1; now: 1, 2, 3"):
         cluster.wait_unfenced({1}, timeout_s=0.1)
 
 
@@ -203,9 +203,9 @@ def test_several_threads_may_ask_and_break_at_the_same_time(cluster: tidelog.Clu
         assert all(len(each.result().nodes) == 3 for each in seen)
         assert len({each.result().id for each in broken}) == 4
     assert len(cluster.faults()) == 4
-    assert len(cluster.gates.list(1)["rules"]) == 8
+    assert len(cluster.injector.gates.list(1)["rules"]) == 8
     cluster.heal()
-    assert cluster.gates.list(1)["rules"] == []
+    assert cluster.injector.gates.list(1)["rules"] == []
 
 
 def test_a_directory_with_a_long_name_has_its_sockets_elsewhere(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_directory_with_a_long_name_has_its_sockets_elsewhere(tmp_path: Path) 
         socket = cluster.launcher.directory.gate(1)
         assert len(str(socket)) < 100
         cluster.cut(1, "client:nobody")
-        assert len(cluster.gates.list(1)["rules"]) == 2
+        assert len(cluster.injector.gates.list(1)["rules"]) == 2
     assert not socket.parent.exists()
 
 
@@ -305,5 +305,5 @@ def test_whoever_was_interrupted_while_looking_can_still_close(
 
     with tidelog.Cluster(brokers=1, data=tmp_path) as made:
         [process] = processes_of(made)
-        monkeypatch.setattr(made.observer, "quorum", half_way)
+        monkeypatch.setattr(made.queries.fanout, "quorum", half_way)
     assert not process.is_alive

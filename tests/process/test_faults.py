@@ -157,7 +157,7 @@ def test_isolate_for_a_while_ends_by_itself(cluster: tidelog.Cluster) -> None:
     cluster.wait_until(lambda: not cluster.faults(), "its end in the book", timeout_s=WITHIN_S)
     for node_id in cluster.node_ids:
         cluster.wait_until(
-            lambda: not cluster.gates.list(node_id)["rules"],  # noqa: B023
+            lambda: not cluster.injector.gates.list(node_id)["rules"],  # noqa: B023
             f"its end at node {node_id}",
             timeout_s=WITHIN_S,
         )
@@ -208,11 +208,11 @@ def test_drop_makes_streams_stall_and_counts_it(cluster: tidelog.Cluster) -> Non
 
         def has_stalled() -> bool:
             assert "orders" in admin.ask(list_topics(), timeout_s=WITHIN_S)
-            return sum(cluster.gates.list(3)["injected"].values()) > 0
+            return sum(cluster.injector.gates.list(3)["injected"].values()) > 0
 
         wait_until(has_stalled, "a lost packet", within_s=WITHIN_S)
     done(cluster, "heal")
-    assert cluster.gates.list(3)["rules"] == []
+    assert cluster.injector.gates.list(3)["rules"] == []
 
 
 def test_hold_a_replica_back(cluster: tidelog.Cluster) -> None:
@@ -252,10 +252,13 @@ def test_a_broker_that_is_down_or_paused_has_the_faults_when_it_is_back(
     done(cluster, "resume", "3")
     done(cluster, "restart", "4")
     for node_id in (3, 4):
-        assert [each["what"] for each in cluster.gates.list(node_id)["rules"]] == ["cut", "cut"]
+        assert [each["what"] for each in cluster.injector.gates.list(node_id)["rules"]] == [
+            "cut",
+            "cut",
+        ]
     done(cluster, "heal")
     for node_id in (3, 4):
-        assert cluster.gates.list(node_id)["rules"] == []
+        assert cluster.injector.gates.list(node_id)["rules"] == []
 
 
 # What cannot be.
@@ -269,7 +272,7 @@ def test_a_broker_that_is_down_or_paused_has_the_faults_when_it_is_back(
         (["kill", "leader:nothing-0"], 1, "there is no partition nothing-0"),
         (["kill", "leader:orders-9"], 1, "there is no partition orders-9"),
         (["kill", "leader:orders"], 2, "'orders' is no partition; write it like orders-0"),
-        (["kill", "somebody"], 2, "'somebody' is nobody here"),
+        (["kill", "somebody"], 2, "unknown target 'somebody'"),
         (["pause", "1", "--for", "soon"], 2, "'soon' is no duration"),
         (["isolate", "1", "--for", "0s"], 2, "longer than nothing"),
         (["cut", "1", "1"], 2, "cut: 1 and 1 are the same"),
@@ -291,7 +294,7 @@ def test_a_mistake_is_told_and_changes_nothing(
     assert said.err.startswith(f"tidelog fault {arguments[0]}: ") and complaint in said.err
     assert said.err.count("\n") == 1
     assert whole_cluster.faults() == []
-    assert whole_cluster.gates.list(1)["rules"] == []
+    assert whole_cluster.injector.gates.list(1)["rules"] == []
 
 
 def test_where_nothing_runs_nothing_can_be_broken(tmp_path: object) -> None:

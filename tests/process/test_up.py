@@ -180,7 +180,7 @@ def test_down_ends_a_command_in_the_foreground(data: Path) -> None:
     was = brokers(data)
     second = up(data)
     assert second.code == 1
-    assert second.err == f"tidelog up: somebody else is running the cluster in {data}\n"
+    assert second.err == f"tidelog up: another program is running the cluster in {data}\n"
     assert all(each.is_alive for each in was)
     assert tidelog_verb("down", "--data", str(data)).code == 0
     assert running.exit_code() == 0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from tidelog.cluster.durations import in_words
-from tidelog.cluster.fault_book import FaultNote
+from tidelog.cluster.fault_registry import ActiveFault
 from tidelog.cluster.status import DOWN, ClusterStatus, NodeStatus, PartitionStatus
 
 NODE_HEADER = ("node", "state", "roles", "rack", "address", "pid", "leads")
@@ -27,7 +27,7 @@ def partition_rows(partitions: Sequence[PartitionStatus]) -> list[Row]:
     return [_partition_row(each) for each in partitions]
 
 
-def fault_rows(faults: Sequence[FaultNote], *, wall_ms: int) -> list[Row]:
+def fault_rows(faults: Sequence[ActiveFault], *, wall_ms: int) -> list[Row]:
     return [(each.id, each.text, _end(each, wall_ms)) for each in faults]
 
 
@@ -129,10 +129,10 @@ def _partition_row(each: PartitionStatus) -> Row:
     )
 
 
-def _end(note: FaultNote, wall_ms: int) -> str:
-    if note.until_ms is None:
+def _end(fault: ActiveFault, wall_ms: int) -> str:
+    if fault.until_ms is None:
         return "when undone"
-    return f"in {in_words(max(0, note.until_ms - wall_ms))}"
+    return f"in {in_words(max(0, fault.until_ms - wall_ms))}"
 
 
 def _id(number: int | None) -> str:

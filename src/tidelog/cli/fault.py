@@ -219,7 +219,7 @@ def list_(
     data: Data = DATA,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for other programs.")] = False,
 ) -> None:
-    """Show the faults of now, with the ids that `heal` takes.
+    """Show the active faults, with the ids that `heal` takes.
 
     `--json` is a list: id, what, text, nodes, until_ms (wall clock, or null), rules.
     """

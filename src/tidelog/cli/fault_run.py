@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 
 from tidelog.cli.cluster_ending import data_option
-from tidelog.cluster.breaking import Fault
 from tidelog.cluster.cluster import Cluster
 from tidelog.cluster.durations import duration_ms, in_words
 from tidelog.cluster.errors import ClusterError
-from tidelog.cluster.members import ids
-from tidelog.cluster.targets import read_place
+from tidelog.cluster.fault_injector import Fault
+from tidelog.cluster.members import id_list
+from tidelog.cluster.targets import parse_partition
 
 Action = Callable[[], int]
 BACK_WITHIN_S = 60.0
@@ -54,14 +54,14 @@ def restart(data: Path, targets: Sequence[str]) -> int:
     if not cluster.launcher.running() and cluster.launcher.launcher is None:
         raise ClusterError(f"the cluster is not running; start it: tidelog up{data_option(data)}")
     nodes = cluster.restart(*targets)
-    print(f"restarted {'node' if len(nodes) == 1 else 'nodes'} {ids(nodes)}", flush=True)
+    print(f"restarted {'node' if len(nodes) == 1 else 'nodes'} {id_list(nodes)}", flush=True)
     _tell_return(cluster, nodes)
     return 0
 
 
 def resume(data: Path, targets: Sequence[str]) -> int:
     nodes = _running(data).resume(*targets)
-    print(f"resumed {'node' if len(nodes) == 1 else 'nodes'} {ids(nodes)}")
+    print(f"resumed {'node' if len(nodes) == 1 else 'nodes'} {id_list(nodes)}")
     return 0
 
 
@@ -104,7 +104,7 @@ def drop(
 
 
 def hold_replica(data: Path, target: str, partition: str, for_: str | None) -> int:
-    place, for_s = read_place(partition), _seconds(for_)
+    place, for_s = parse_partition(partition), _seconds(for_)
     cluster = _running(data)
     return _told(data, cluster.hold_replica(target, place.topic, place.partition, for_s=for_s))
 
@@ -145,7 +145,7 @@ def show(data: Path, *, as_json: bool) -> int:
     from tidelog.cli.columns import columns
     from tidelog.cluster.status import fault_as_json
 
-    notes = _attached(data).book.notes()
+    notes = _attached(data).injector.registry.active()
     if as_json:
         print(json.dumps([fault_as_json(each) for each in notes]))
     elif notes:
@@ -189,7 +189,7 @@ def _tell(fault: Fault, data: Path, undo: str) -> None:
 def _tell_return(cluster: Cluster, nodes: tuple[int, ...]) -> None:
     """Whether they take part again, which needs a quorum and a network."""
     brokers = frozenset(nodes).intersection(cluster.broker_ids)
-    is_disturbed = any(fault.note.rules for fault in cluster.faults())
+    is_disturbed = any(fault.active.rules for fault in cluster.faults())
     within_s = BACK_DESPITE_FAULTS_WITHIN_S if is_disturbed else BACK_WITHIN_S
     try:
         if not cluster.has_majority:
@@ -198,9 +198,9 @@ def _tell_return(cluster: Cluster, nodes: tuple[int, ...]) -> None:
             lambda: brokers <= cluster.unfenced(), "their return", timeout_s=within_s
         )
     except ClusterError:
-        print(f"{ids(nodes)}: running, but not taking part yet; see `tidelog status`")
+        print(f"{id_list(nodes)}: running, but not taking part yet; see `tidelog status`")
         return
-    print(f"{ids(nodes)}: back in the cluster")
+    print(f"{id_list(nodes)}: back in the cluster")
 
 
 @contextmanager

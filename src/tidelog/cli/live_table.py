@@ -22,6 +22,7 @@ from tidelog.cli.cluster_tables import (
     summary,
     wall_now_ms,
 )
+from tidelog.cluster import processes
 from tidelog.cluster.cluster import Cluster
 from tidelog.cluster.status import DOWN, FENCED, PAUSED, SILENT, UP, ClusterStatus
 
@@ -36,7 +37,7 @@ def watch_live(cluster: Cluster, *, every_s: float) -> None:
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while True:
-            cluster.reap()
+            processes.reap()
             live.update(
                 picture(cluster.status(timeout_s=every_s), lines=console.size.height), refresh=True
             )

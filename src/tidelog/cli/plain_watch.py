@@ -6,6 +6,7 @@ import threading
 import time
 
 from tidelog.cli.cluster_tables import changes, headline
+from tidelog.cluster import processes
 from tidelog.cluster.cluster import Cluster
 
 
@@ -16,7 +17,7 @@ def watch_plainly(cluster: Cluster, *, every_s: float) -> None:
     _say(headline(before))
     while True:
         pause.wait(every_s)
-        cluster.reap()
+        processes.reap()
         after = cluster.status(timeout_s=every_s)
         for line in changes(before, after):
             _say(line)

@@ -12,8 +12,8 @@ from typing import Protocol
 from tidelog.cli.cluster_ending import data_option, run
 from tidelog.cli.up_options import DEFAULT_PORT, UpOptions, read_settings
 from tidelog.cluster.cluster import UP, Cluster
+from tidelog.cluster.cluster_options import described
 from tidelog.cluster.directory import Directory
-from tidelog.cluster.planning import described
 
 LOOK_EVERY_S = 1.0
 
@@ -72,7 +72,7 @@ def _up(options: UpOptions, started_s: float, say: Say) -> int:
         interrupts.ignore()
     except BaseException:
         interrupts.ignore()
-        cluster.give_up()
+        cluster.abandon_start()
         raise
     say("ready")
     _welcome(cluster, options, time.monotonic() - started_s)

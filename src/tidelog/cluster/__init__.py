@@ -1,4 +1,4 @@
-"""Local clusters of real broker processes: started, watched, broken and mended by one object.
+"""Local clusters of real broker processes: start them, describe them, break and mend them.
 
 `cluster.Cluster` is the front door; `tidelog.Cluster` is the same.
 """

@@ -1,12 +1,12 @@
 """What lies in a cluster's data directory, and where.
 
-DATA/cluster.json          who is in it: ids, roles, racks, ports, profile, settings
-DATA/faults.json           the faults of now
-DATA/launcher              who holds the lifeline: its pid and start time
+DATA/cluster.json          the nodes: ids, roles, racks, ports, profile, settings
+DATA/faults.json           the active faults
+DATA/launcher              the process that holds the lifeline: its pid and start time
 DATA/lifeline              a pipe that the launcher holds open; brokers end when it closes
 DATA/node-N/broker.toml    the node's own settings, written anew at each start
 DATA/node-N/data/          its log directory
-DATA/node-N/broker.log     what it said, one start after the other
+DATA/node-N/broker.log     its log, one start after the other
 DATA/node-N/pid            its process
 DATA/node-N/gate.sock      where its fault gate listens
 """
@@ -71,10 +71,10 @@ class Directory:
         return self.plan_path.exists()
 
     def read_plan(self) -> ClusterPlan:
-        """What was planned at the first start."""
+        """The plan of the first start."""
         try:
-            told = json.loads(self.plan_path.read_text(encoding="utf-8"))
-            version = told["version"]
+            document = json.loads(self.plan_path.read_text(encoding="utf-8"))
+            version = document["version"]
         except FileNotFoundError:
             raise ClusterError(f"there is no cluster in {self.root}") from None
         except OSError as error:
@@ -86,19 +86,20 @@ class Directory:
                 f"{self.plan_path} is of format {version!r}; this release knows {FORMAT_VERSION}"
             )
         try:
-            plan = plan_from_json(told)
-            self.sockets = Path(told["sockets"]) if told.get("sockets") else None
+            plan = plan_from_json(document)
+            sockets = document.get("sockets")
+            self.sockets = Path(sockets) if sockets else None
         except (ValueError, KeyError, TypeError) as error:
             raise ClusterError(f"{self.plan_path} is damaged: {error!r}") from error
         return plan
 
     def write_plan(self, plan: ClusterPlan) -> None:
-        self._place_sockets(plan)
-        told = plan_as_json(plan)
-        told["sockets"] = None if self.sockets is None else str(self.sockets)
-        write_whole(self.plan_path, json.dumps(told, indent=2) + "\n")
+        self._choose_sockets_directory(plan)
+        document = plan_as_json(plan)
+        document["sockets"] = None if self.sockets is None else str(self.sockets)
+        write_whole(self.plan_path, json.dumps(document, indent=2) + "\n")
 
-    def _place_sockets(self, plan: ClusterPlan) -> None:
+    def _choose_sockets_directory(self, plan: ClusterPlan) -> None:
         """The system allows about a hundred bytes for the path of a socket."""
         longest = max(len(os.fsencode(self.node(node.id) / "gate.sock")) for node in plan.nodes)
         if longest <= _SOCKET_PATH_BYTES_MAX:
@@ -119,7 +120,7 @@ class Directory:
             raise ClusterError(f"cannot use {self.root}: {error.strerror}") from error
 
     def last_log_lines(self, node_id: int, count: int) -> list[str]:
-        """The end of what the node said."""
+        """The end of the node's log."""
         try:
             with self.log(node_id).open("rb") as file:
                 file.seek(0, os.SEEK_END)
@@ -179,8 +180,8 @@ def plan_as_json(plan: ClusterPlan) -> dict[str, Any]:
     }
 
 
-def plan_from_json(told: Any) -> ClusterPlan:
-    """KeyError, TypeError or ValueError if it is none."""
+def plan_from_json(document: Any) -> ClusterPlan:
+    """KeyError, TypeError or ValueError if it is not a plan."""
     nodes = tuple(
         NodePlan(
             id=int(node["id"]),
@@ -189,14 +190,14 @@ def plan_from_json(told: Any) -> ClusterPlan:
             port=int(node["port"]),
             settings=dict(node["settings"]),
         )
-        for node in told["nodes"]
+        for node in document["nodes"]
     )
     if not nodes:
         raise ValueError("no nodes")
     return ClusterPlan(
-        cluster_id=str(told["cluster_id"]),
-        profile=str(told["profile"]),
-        settings=dict(told["settings"]),
-        has_faults=bool(told["has_faults"]),
+        cluster_id=str(document["cluster_id"]),
+        profile=str(document["profile"]),
+        settings=dict(document["settings"]),
+        has_faults=bool(document["has_faults"]),
         nodes=nodes,
     )

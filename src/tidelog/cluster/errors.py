@@ -1,15 +1,15 @@
-"""What a local cluster can be wrong about, told in one line for people."""
+"""Errors of a local cluster; each message is one line for people."""
 
 from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """Something did not work; the line names the log of the broker concerned."""
+    """Something failed; the message names the log of the broker concerned."""
 
 
 class ClusterUsageError(ClusterError):
-    """What was asked for makes no sense here; nothing was done."""
+    """A wrong argument; nothing was done."""
 
 
-class WaitedInVain(ClusterError):
-    """A condition did not come true in its time."""
+class WaitTimeout(ClusterError):
+    """What was waited for did not happen in time; the message says what was seen instead."""

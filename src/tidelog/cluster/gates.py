@@ -1,7 +1,7 @@
-"""The fault gates of a cluster's nodes: one table of rules for all, told over their sockets.
+"""The fault gates of a cluster's nodes: one table of rules for all, sent to their sockets.
 
 A node that is down finds the table in the file beside its socket when it starts. A paused one is
-told at once, too, but nobody waits for its answer.
+sent it at once, too, but its answer is not awaited.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 
 from tidelog.cluster.directory import write_whole
 from tidelog.cluster.errors import ClusterError, ClusterUsageError
-from tidelog.cluster.launching import Launcher
+from tidelog.cluster.launcher import Launcher
 from tidelog.cluster.rules import Rule
 
-_ANSWER_WITHIN_S = 30.0
-_TRY_AGAIN_S = 0.01
+_ANSWER_TIMEOUT_S = 30.0
+_RETRY_INTERVAL_S = 0.01
 _ANSWER_BYTES_MAX = 16 * 2**20
 
 
-class Gates:
-    """Those of one cluster."""
+class FaultGates:
+    """The gates of one cluster."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -42,15 +42,15 @@ class Gates:
     def replace(self, rules: Sequence[Rule]) -> None:
         """The whole table, everywhere; if a node refuses it, ClusterUsageError says why."""
         for node in self._launcher.plan.nodes:
-            self.tell(node.id, rules)
+            self.update(node.id, rules)
 
-    def tell(self, node_id: int, rules: Sequence[Rule]) -> None:
-        """One node."""
+    def update(self, node_id: int, rules: Sequence[Rule]) -> None:
+        """The whole table, at one node."""
         peers = {str(each.id): each.address for each in self._launcher.plan.nodes}
         command = {"do": "replace", "peers": peers, "rules": list(rules)}
         process = self._launcher.process(node_id)
         if process is None:
-            self._leave_a_note(node_id, peers, rules)
+            self._write_rules_file(node_id, peers, rules)
         elif process.is_paused:
             with suppress(OSError):
                 _send(self._launcher.directory.gate(node_id), command, waits=lambda: False)
@@ -58,12 +58,12 @@ class Gates:
             self.command(node_id, command)
 
     def list(self, node_id: int) -> dict[str, Any]:
-        """What the node's gate says of itself."""
+        """The gate's own account: its rules, what it holds, how often each rule took effect."""
         return self.command(node_id, {"do": "list"})
 
     def command(self, node_id: int, command: dict[str, Any]) -> dict[str, Any]:
         """One command and its answer; a node that has just been started may need a moment."""
-        deadline_s = time.monotonic() + _ANSWER_WITHIN_S
+        deadline_s = time.monotonic() + _ANSWER_TIMEOUT_S
         path = self._launcher.directory.gate(node_id)
 
         def waits() -> bool:
@@ -80,7 +80,7 @@ class Gates:
                         f"the fault gate of node {node_id} does not answer: {error} "
                         f"(log: {self._launcher.directory.log(node_id)})"
                     ) from error
-                self._pause.wait(_TRY_AGAIN_S)
+                self._pause.wait(_RETRY_INTERVAL_S)
         if not answer.get("ok"):
             raise ClusterUsageError(str(answer.get("error", "the fault gate refused it")))
         return answer
@@ -90,13 +90,13 @@ class Gates:
         for each in node_ids:
             _rules_path(self._launcher.directory.gate(each)).unlink(missing_ok=True)
 
-    def _leave_a_note(self, node_id: int, peers: dict[str, str], rules: Sequence[Rule]) -> None:
+    def _write_rules_file(self, node_id: int, peers: dict[str, str], rules: Sequence[Rule]) -> None:
         path = _rules_path(self._launcher.directory.gate(node_id))
         injected: object = {}
         with suppress(OSError, ValueError, AttributeError):
             injected = json.loads(path.read_text(encoding="utf-8")).get("injected", {})
-        told = {"peers": peers, "rules": list(rules), "injected": injected}
-        write_whole(path, json.dumps(told))
+        document = {"peers": peers, "rules": list(rules), "injected": injected}
+        write_whole(path, json.dumps(document))
 
 
 def _rules_path(gate: Path) -> Path:
@@ -104,7 +104,7 @@ def _rules_path(gate: Path) -> Path:
 
 
 def _send(path: Path, command: dict[str, Any], *, waits: Callable[[], bool]) -> dict[str, Any]:
-    """The answer, or nothing if nobody waits for it; OSError if there is nobody."""
+    """The answer, or {} if it is no longer waited for; OSError if no gate listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(1.0)
         link.connect(str(path))
@@ -118,5 +118,5 @@ def _send(path: Path, command: dict[str, Any], *, waits: Callable[[], bool]) -> 
                 if not data or len(received) > _ANSWER_BYTES_MAX:
                     raise ConnectionError("it closed the connection")
                 received += data
-    told = json.loads(received)
-    return told if isinstance(told, dict) else {}
+    answer = json.loads(received)
+    return answer if isinstance(answer, dict) else {}

@@ -1,4 +1,4 @@
-"""Who is in a cluster: nodes with their roles, racks and votes, decided before anything starts.
+"""The nodes of a cluster: roles, racks and votes, decided before anything starts.
 
 Brokers are numbered from 1 and dealt to the racks in turn: of four brokers and racks a and b,
 1 and 3 stand in a, 2 and 4 in b. Brokers vote on the metadata themselves, unless controllers of
@@ -118,7 +118,7 @@ def plan_nodes(
 
 
 def check_nodes(nodes: Sequence[NodePlan]) -> tuple[NodePlan, ...]:
-    """Nodes that somebody has planned by hand."""
+    """Check nodes that were given by hand."""
     ids = [node.id for node in nodes]
     if len(set(ids)) != len(ids) or any(each < 0 for each in ids):
         raise ClusterUsageError(f"node ids must be different and not negative: {ids}")

@@ -1,26 +1,25 @@
-"""Who is in a cluster, and which of them live: what can be said without asking any broker."""
+"""The nodes of a cluster and their processes: everything that is known without asking a broker."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tidelog.cluster import processes
-from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitedInVain
-from tidelog.cluster.launching import Launcher
+from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
+from tidelog.cluster.launcher import Launcher
 from tidelog.cluster.processes import Process
+from tidelog.cluster.rules import listed
 
-WAIT_WITHIN_S = 60.0
-_LOOK_AGAIN_S = 0.01
-_LOG_LINES_NOTED = 8
-_LOG_COLUMNS_NOTED = 300
+WAIT_TIMEOUT_S = 60.0
+_POLL_INTERVAL_S = 0.01
+_LOG_COLUMNS_MAX = 300
 
 
 class Node(NamedTuple):
-    """One node and where to find what is its own; `pid` is None while it does not run."""
+    """One node and the paths of what it writes; `pid` is None while it does not run."""
 
     id: int
     roles: tuple[str, ...]
@@ -32,22 +31,27 @@ class Node(NamedTuple):
 
 
 class Members:
-    """The nodes of a cluster that has been started, here or elsewhere."""
+    """The nodes of one cluster; they are known as soon as `launcher` is set."""
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()
+        """Held by whoever changes what runs, so that a fault's timer and `close` do not meet."""
         self._launcher: Launcher | None = None
-        self._lock = threading.RLock()
-        self._pause = threading.Event()
 
     @property
-    def data(self) -> Path:
-        """The cluster's directory."""
-        return self.launcher.directory.root
+    def launcher(self) -> Launcher:
+        """Starts and ends the processes."""
+        if self._launcher is None:
+            raise ClusterUsageError("the cluster has not been started")
+        return self._launcher
+
+    @launcher.setter
+    def launcher(self, launcher: Launcher | None) -> None:
+        self._launcher = launcher
 
     @property
-    def bootstrap_servers(self) -> str:
-        """All brokers, as clients want it."""
-        return self.launcher.plan.bootstrap_servers
+    def is_started(self) -> bool:
+        return self._launcher is not None
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -57,101 +61,74 @@ class Members:
     def broker_ids(self) -> tuple[int, ...]:
         return self.launcher.plan.broker_ids
 
-    @property
-    def racks(self) -> dict[str, tuple[int, ...]]:
-        """The nodes of each rack."""
-        return self.launcher.plan.racks
-
-    @property
-    def nodes(self) -> dict[int, Node]:
-        return {each: self._node(each) for each in self.node_ids}
-
-    def is_running(self, node_id: int) -> bool:
-        return self.launcher.process(self.known(node_id)) is not None
-
-    def is_paused(self, node_id: int) -> bool:
-        process = self.launcher.process(self.known(node_id))
-        return process is not None and process.is_paused
-
-    @property
-    def has_majority(self) -> bool:
-        """Whether so many voters run that there can be a controller."""
-        voters = [node.id for node in self.launcher.plan.nodes if node.is_controller]
-        return 2 * len(set(voters).intersection(self.launcher.responsive())) > len(voters)
-
-    def last_log_lines(self, count: int = _LOG_LINES_NOTED) -> str:
-        """The end of what each node said."""
-        told = []
-        for each in self.node_ids:
-            lines = self.launcher.directory.last_log_lines(each, count)
-            told += [f"node {each} said:", *(line[:_LOG_COLUMNS_NOTED] for line in lines)]
-        return "\n".join(told)
-
-    def reap(self) -> None:
-        """Take note of nodes that have ended; for whoever watches for long."""
-        processes.reap()
-
-    def wait_until(
-        self,
-        condition: Callable[[], bool],
-        what: str | Callable[[], str],
-        *,
-        timeout_s: float = WAIT_WITHIN_S,
-    ) -> None:
-        """Look again and again; WaitedInVain when it takes longer than that."""
-        deadline_s = time.monotonic() + timeout_s
-        while not condition():
-            if time.monotonic() > deadline_s:
-                told = what if isinstance(what, str) else what()
-                raise WaitedInVain(f"waited {timeout_s:g} s in vain for {told}")
-            self._pause.wait(_LOOK_AGAIN_S)
-
-    # For the rooms next door.
-
-    @property
-    def launcher(self) -> Launcher:
-        """Who starts and ends the processes."""
-        if self._launcher is None:
-            raise ClusterUsageError("the cluster has not been started")
-        return self._launcher
-
-    def known(self, node_id: int) -> int:
-        """The same id, if there is such a node."""
+    def check_id(self, node_id: int) -> int:
+        """The same id; ClusterUsageError if there is no such node."""
         if node_id not in self.launcher.plan.by_id:
             raise ClusterUsageError(
-                f"there is no node {node_id}; the nodes are {ids(self.node_ids)}"
+                f"there is no node {node_id}; the nodes are {id_list(self.node_ids)}"
             )
         return node_id
 
-    def must_run(self, node_ids: Iterable[int]) -> list[Process]:
-        """Their processes; ClusterError if one has none."""
+    def process(self, node_id: int) -> Process | None:
+        """The node's process if it runs."""
+        return self.launcher.process(self.check_id(node_id))
+
+    def running_processes(self, node_ids: Iterable[int]) -> list[Process]:
+        """The processes of these nodes; ClusterError if one does not run."""
         found = []
         for each in node_ids:
-            process = self.launcher.process(self.known(each))
+            process = self.process(each)
             if process is None:
                 raise ClusterError(
-                    f"{self.name_of(each)} does not run (log: {self.launcher.directory.log(each)})"
+                    f"{self.names([each])} does not run (log: {self.launcher.directory.log(each)})"
                 )
             found.append(process)
         return found
 
-    def name_of(self, node_id: int) -> str:
-        return f"{self.launcher.plan.by_id[node_id].word} {node_id}"
-
-    def _node(self, node_id: int) -> Node:
-        node = self.launcher.plan.by_id[node_id]
+    def node(self, node_id: int) -> Node:
+        plan = self.launcher.plan.by_id[node_id]
         process = self.launcher.process(node_id)
         return Node(
             id=node_id,
-            roles=node.roles,
-            rack=node.rack,
-            address=node.address,
+            roles=plan.roles,
+            rack=plan.rack,
+            address=plan.address,
             pid=None if process is None else process.pid,
             log_path=self.launcher.directory.log(node_id),
             data_path=self.launcher.directory.data(node_id),
         )
 
+    def names(self, node_ids: Sequence[int]) -> str:
+        """For sentences: `broker 1`, `brokers 1 and 2`, `nodes 1 and 4`."""
+        words = {self.launcher.plan.by_id[each].word for each in node_ids}
+        word = words.pop() if len(words) == 1 else "node"
+        return f"{word}{'' if len(node_ids) == 1 else 's'} {listed(node_ids)}"
 
-def ids(node_ids: Iterable[int]) -> str:
-    """For sentences: `1, 2, 3`."""
-    return ", ".join(map(str, sorted(node_ids))) or "nobody"
+    def last_log_lines(self, count: int) -> str:
+        """The end of every node's log."""
+        lines: list[str] = []
+        for each in self.node_ids:
+            last = self.launcher.directory.last_log_lines(each, count)
+            lines += [f"node {each} said:", *(line[:_LOG_COLUMNS_MAX] for line in last)]
+        return "\n".join(lines)
+
+
+def wait_until(
+    condition: Callable[[], bool],
+    what: str | Callable[[], str],
+    *,
+    timeout_s: float = WAIT_TIMEOUT_S,
+) -> None:
+    """Evaluate a condition until it holds; WaitTimeout names what was awaited."""
+    deadline_s = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline_s:
+            awaited = what if isinstance(what, str) else what()
+            raise WaitTimeout(f"timed out after {timeout_s:g} s waiting for {awaited}")
+        pause.wait(_POLL_INTERVAL_S)
+
+
+def id_list(node_ids: Iterable[int]) -> str:
+    """For sentences: `1, 2, 3`, or `none`."""
+    return ", ".join(map(str, sorted(node_ids))) or "none"

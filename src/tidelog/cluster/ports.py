@@ -1,4 +1,4 @@
-"""Ports for brokers, which nobody else is given as long as this process lives.
+"""Ports for brokers, given to no other launcher as long as this process lives.
 
 A port that the system chooses is chosen again as soon as nobody listens there, even as the near end
 of somebody's connection; a broker that is killed and comes back must find its port free. So these
@@ -24,7 +24,7 @@ BLOCK_PORTS = 100
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports that nobody listens on; each is given once only."""
+    """This many ports without a listener; each is given only once."""
     with _lock:
         found = []
         for port in _own:
@@ -36,7 +36,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a broker could listen there now."""
+    """Returns whether a broker could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

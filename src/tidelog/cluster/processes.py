@@ -1,7 +1,7 @@
 """Processes by what cannot be reused: a pid together with the moment when it was started.
 
 A broker may be the child of this process or of another launcher, so what is known of it stands in
-its pid file. A pid alone may belong to somebody else tomorrow; nobody is signalled before the
+its pid file. A pid alone may be reused by another process; no process is signalled before its
 start time has been compared.
 """
 
@@ -29,20 +29,20 @@ class Process(NamedTuple):
 
     pid: int
     started: str
-    """The moment, in whatever form the system tells it; only good for comparing."""
+    """The moment, in whatever form the system gives it; only good for comparing."""
 
     @property
     def is_alive(self) -> bool:
-        found = _look_at(self.pid)
+        found = _state_of(self.pid)
         return found is not None and found[0] == self.started and found[1] not in _DEAD
 
     @property
     def is_paused(self) -> bool:
-        found = _look_at(self.pid)
+        found = _state_of(self.pid)
         return found is not None and found[0] == self.started and found[1] in _STOPPED
 
     def signal(self, number: int) -> bool:
-        """Whether there was somebody to signal."""
+        """Returns whether the process was there to be signalled."""
         if not self.is_alive:
             return False
         try:
@@ -54,7 +54,7 @@ class Process(NamedTuple):
         return True
 
     def ended_within(self, seconds: float) -> bool:
-        """Whether it is over, after waiting so long at most."""
+        """Returns whether it is over, after waiting at most this long."""
         deadline_s = time.monotonic() + seconds
         while self.is_alive:
             if time.monotonic() > deadline_s:
@@ -66,7 +66,7 @@ class Process(NamedTuple):
 
 _pause = threading.Event()
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Those of this process, by pid; kept until their end has been taken note of."""
+"""Those of this process, by pid; kept until they have been collected."""
 
 
 def start(
@@ -84,7 +84,7 @@ def start(
             start_new_session=True,
         )
     _children[child.pid] = child
-    found = _look_at(child.pid)
+    found = _state_of(child.pid)
     return Process(child.pid, found[0] if found is not None else "over")
 
 
@@ -95,7 +95,7 @@ def exit_code(process: Process) -> int | None:
 
 
 def reap() -> None:
-    """Take note of children that have ended, lest they stay as zombies."""
+    """Collect children that have ended, so that they do not stay as zombies."""
     for child in list(_children.values()):
         child.poll()
 
@@ -108,7 +108,7 @@ def write_pid_file(path: Path, process: Process, *, kind: str = "broker") -> Non
 
 
 def read_pid_file(path: Path) -> Process | None:
-    """Who was started last, alive or not; None if nobody was, or the file says nothing."""
+    """The process started last, alive or not; None without a readable file."""
     try:
         pid, started, _ = path.read_text().splitlines()
         return Process(int(pid), started)
@@ -125,18 +125,18 @@ def pid_file_kind(path: Path) -> str | None:
 
 
 def this_process() -> Process:
-    found = _look_at(os.getpid())
+    found = _state_of(os.getpid())
     assert found is not None
     return Process(os.getpid(), found[0])
 
 
-def _look_at(pid: int) -> tuple[str, str] | None:
-    """(start time, state) of whoever has this pid now."""
+def _state_of(pid: int) -> tuple[str, str] | None:
+    """(start time, state) of the process with this pid now."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return _ask_ps(pid) if not _HAS_PROC else None
+        return _state_from_ps(pid) if not _HAS_PROC else None
     state, threads = fields[0].decode(), int(fields[17])
     if state in _DEAD and threads > 1:
         state = _DYING  # its first thread is dead, the others still hold files and ports
@@ -146,14 +146,14 @@ def _look_at(pid: int) -> tuple[str, str] | None:
 _HAS_PROC = os.path.exists("/proc/self/stat")
 
 
-def _ask_ps(pid: int) -> tuple[str, str] | None:
+def _state_from_ps(pid: int) -> tuple[str, str] | None:
     """Where there is no /proc."""
     with suppress(OSError):
-        told = subprocess.run(
+        output = subprocess.run(
             ["ps", "-o", "lstart=,state=", "-p", str(pid)], capture_output=True, text=True
         ).stdout.split()
-        if told:
-            return " ".join(told[:-1]), told[-1][:1]
+        if output:
+            return " ".join(output[:-1]), output[-1][:1]
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.cluster.fault_book import FaultNote
+from tidelog.cluster.fault_registry import ActiveFault
 
 UP = "up"
 FENCED = "fenced"
@@ -32,7 +32,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """One partition; what nobody tells is None, or is not in `log_end_offsets`."""
+    """One partition; what no broker answers is None, or is not in `log_end_offsets`."""
 
     topic: str
     partition: int
@@ -47,7 +47,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """All of it."""
+    """Nodes, partitions and faults."""
 
     cluster_id: str
     data: str
@@ -59,8 +59,8 @@ class ClusterStatus:
     partitions: tuple[PartitionStatus, ...]
     """The first ones by name, if there are very many."""
     partitions_total: int | None
-    """None: no broker answers that could tell."""
-    faults: tuple[FaultNote, ...]
+    """None: no broker answers."""
+    faults: tuple[ActiveFault, ...]
 
     @property
     def is_down(self) -> bool:
@@ -120,13 +120,13 @@ def status_as_json(status: ClusterStatus) -> dict[str, Any]:
     }
 
 
-def fault_as_json(note: FaultNote) -> dict[str, Any]:
+def fault_as_json(fault: ActiveFault) -> dict[str, Any]:
     """One entry of `tidelog fault list --json`."""
     return {
-        "id": note.id,
-        "what": note.what,
-        "text": note.text,
-        "nodes": list(note.nodes),
-        "until_ms": note.until_ms,
-        "rules": list(note.rules),
+        "id": fault.id,
+        "what": fault.what,
+        "text": fault.text,
+        "nodes": list(fault.nodes),
+        "until_ms": fault.until_ms,
+        "rules": list(fault.rules),
     }

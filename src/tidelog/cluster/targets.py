@@ -1,4 +1,4 @@
-"""Whom a fault is meant for, as people write it, and who that is just now.
+"""The targets of a fault, as people write them, and the nodes they mean just now.
 
 2                     node 2
 rack:a, or just a     every broker of rack a
@@ -24,8 +24,8 @@ ONE_CLIENT = "client:"
 ANYONE = "*"
 
 
-class Situation(Protocol):
-    """What must be known to say who is meant."""
+class TargetContext(Protocol):
+    """What must be known to resolve a target."""
 
     @property
     def node_ids(self) -> tuple[int, ...]: ...
@@ -43,8 +43,8 @@ class Situation(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A partition."""
+class PartitionName:
+    """A partition as it is written in a target."""
 
     topic: str
     partition: int
@@ -53,73 +53,76 @@ class Place:
         return f"{self.topic}-{self.partition}"
 
 
-def resolve(target: Target, situation: Situation) -> tuple[int, ...]:
-    """At least one node; ClusterUsageError for nonsense, ClusterError if there is nobody now."""
+def resolve(target: Target, context: TargetContext) -> tuple[int, ...]:
+    """At least one node.
+
+    ClusterUsageError for an unknown target, ClusterError for one that means no node now.
+    """
     text = str(target).strip()
     if text.isdecimal():
         node_id = int(text)
-        if node_id not in situation.node_ids:
-            known = ", ".join(map(str, situation.node_ids))
+        if node_id not in context.node_ids:
+            known = ", ".join(map(str, context.node_ids))
             raise ClusterUsageError(f"there is no node {text}; the nodes are {known}")
         return (node_id,)
     if text == "all":
-        return situation.node_ids
+        return context.node_ids
     if text == "controller":
-        controller = situation.controller()
+        controller = context.controller()
         if controller is None:
             raise ClusterError("there is no active controller now")
         return (controller,)
     word, colon, rest = text.partition(":")
     if colon and word in ("leader", "follower", "followers"):
-        return _of_partition(word, read_place(rest), situation)
+        return _of_partition(word, parse_partition(rest), context)
     rack = rest if colon and word == "rack" else text
-    if rack in situation.racks:
-        return situation.racks[rack]
+    if rack in context.racks:
+        return context.racks[rack]
     if colon and word == "rack":
-        raise ClusterUsageError(f"there is no rack {rack!r}; {_racks(situation)}")
-    raise ClusterUsageError(f"{text!r} is nobody here: {_FORMS}; {_racks(situation)}")
+        raise ClusterUsageError(f"there is no rack {rack!r}; {_racks(context)}")
+    raise ClusterUsageError(f"unknown target {text!r}: name {_FORMS}; {_racks(context)}")
 
 
-def resolve_all(targets: tuple[Target, ...], situation: Situation) -> tuple[int, ...]:
+def resolve_all(targets: tuple[Target, ...], context: TargetContext) -> tuple[int, ...]:
     """All of them, each node once, in the order in which they were named."""
     if not targets:
-        raise ClusterUsageError(f"say whom: {_FORMS}")
-    found = [node_id for target in targets for node_id in resolve(target, situation)]
+        raise ClusterUsageError(f"no target given: name {_FORMS}")
+    found = [node_id for target in targets for node_id in resolve(target, context)]
     return tuple(dict.fromkeys(found))
 
 
-def resolve_host(target: Target, situation: Situation) -> tuple[Target, ...]:
+def resolve_host(target: Target, context: TargetContext) -> tuple[Target, ...]:
     """The same for one end of a connection, which may also be clients, or anyone."""
     text = str(target).strip()
     if text in (CLIENTS, ANYONE) or (text.startswith(ONE_CLIENT) and text != ONE_CLIENT):
         return (text,)
-    return resolve(target, situation)
+    return resolve(target, context)
 
 
-def read_place(text: str) -> Place:
+def parse_partition(text: str) -> PartitionName:
     """`orders-0`: the topic is everything before the last dash."""
     topic, dash, index = text.strip().rpartition("-")
     if not (topic and dash and index.isdecimal()):
         raise ClusterUsageError(f"{text!r} is no partition; write it like orders-0")
-    return Place(topic=topic, partition=int(index))
+    return PartitionName(topic=topic, partition=int(index))
 
 
-def _of_partition(word: str, place: Place, situation: Situation) -> tuple[int, ...]:
+def _of_partition(word: str, name: PartitionName, context: TargetContext) -> tuple[int, ...]:
     if word == "leader":
-        leader = situation.leader(place.topic, place.partition)
+        leader = context.leader(name.topic, name.partition)
         if leader is None:
-            raise ClusterError(f"{place} has no leader now")
+            raise ClusterError(f"{name} has no leader now")
         return (leader,)
-    followers = situation.followers(place.topic, place.partition)
+    followers = context.followers(name.topic, name.partition)
     if not followers:
-        raise ClusterError(f"{place} has no follower")
+        raise ClusterError(f"{name} has no follower")
     if word == "followers":
         return followers
-    running = [each for each in followers if situation.is_running(each)]
+    running = [each for each in followers if context.is_running(each)]
     return ((running or followers)[0],)
 
 
-def _racks(situation: Situation) -> str:
-    if not situation.racks:
+def _racks(context: TargetContext) -> str:
+    if not context.racks:
         return "there are no racks"
-    return f"the racks are {', '.join(situation.racks)}"
+    return f"the racks are {', '.join(context.racks)}"

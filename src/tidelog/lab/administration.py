@@ -32,7 +32,7 @@ from tidelog.core.wire.messages.api_57_update_features import (
 from tidelog.lab.evidence import Topic
 
 if TYPE_CHECKING:
-    from tidelog.lab.looking import Looking
+    from tidelog.lab.evidence_queries import Looking
 
 SAFE_DOWNGRADE = 2
 ELECTIONS = {"preferred": 0, "unclean": 1}

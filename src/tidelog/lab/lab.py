@@ -20,7 +20,7 @@ from tidelog.lab.audit import Verdict, audit
 from tidelog.lab.clients import LabConsumer, LabProducer
 from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
 from tidelog.lab.evidence import Topic
-from tidelog.lab.looking import Looking, Unanswered
+from tidelog.lab.evidence_queries import Looking, Unanswered
 from tidelog.lab.report import Report
 from tidelog.lab.writers import Batch, Identity, Writer
 

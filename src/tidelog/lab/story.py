@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidelog.lab.engine import CannotHere, Engine, NotReached
+from tidelog.lab.evidence_queries import Unanswered
 from tidelog.lab.lab import Lab
-from tidelog.lab.looking import Unanswered
 from tidelog.lab.notes import Refuted
 from tidelog.lab.report import Report
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tidelog.cli.cluster_ending import data_option, run
-from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitedInVain
+from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
 
 
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
         (ClusterError("no\nbroker"), 1, "tidelog up: no broker\n"),
-        (WaitedInVain("in vain"), 1, "tidelog up: in vain\n"),
+        (WaitTimeout("in vain"), 1, "tidelog up: in vain\n"),
         (ClusterUsageError("what?"), 2, "tidelog up: what?\n"),
         (OSError(28, "No space left", "there"), 1, "tidelog up: there: No space left\n"),
         (KeyboardInterrupt(), 130, ""),

@@ -16,7 +16,7 @@ from tidelog.cli.cluster_tables import (
     summary,
 )
 from tidelog.cli.live_table import picture
-from tidelog.cluster.fault_book import FaultNote
+from tidelog.cluster.fault_registry import ActiveFault
 from tidelog.cluster.status import (
     ClusterStatus,
     NodeStatus,
@@ -59,7 +59,7 @@ HEALTHY = ClusterStatus(
     partitions_total=1,
     faults=(),
 )
-KILLED = FaultNote(id="f1", what="kill", text="killed broker 1", nodes=(1,))
+KILLED = ActiveFault(id="f1", what="kill", text="killed broker 1", nodes=(1,))
 AFTER_A_DEATH = replace(
     HEALTHY,
     controller=2,
@@ -86,7 +86,7 @@ def test_rows_of_partitions_show_who_leads_and_who_lags() -> None:
 
 
 def test_rows_of_faults_show_their_end() -> None:
-    ending = FaultNote(id="f2", what="cut", text="cut 1 <-> 2", until_ms=5_000)
+    ending = ActiveFault(id="f2", what="cut", text="cut 1 <-> 2", until_ms=5_000)
     assert fault_rows([KILLED, ending], wall_ms=2_000) == [
         ("f1", "killed broker 1", "when undone"),
         ("f2", "cut 1 <-> 2", "in 3 s"),

@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tidelog.cluster.cluster_options import ClusterOptions
 from tidelog.cluster.directory import Directory, locked, take_lock
 from tidelog.cluster.errors import ClusterError
-from tidelog.cluster.planning import Wish
 
 
 def written(path: Path) -> Directory:
     directory = Directory(path)
-    directory.write_plan(Wish(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None))
+    directory.write_plan(
+        ClusterOptions(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None)
+    )
     return directory
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    plan = Wish(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None)
+    plan = ClusterOptions(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None)
     Directory(tmp_path).write_plan(plan)
     assert Directory(tmp_path).read_plan() == plan
 

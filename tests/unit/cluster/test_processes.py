@@ -52,7 +52,7 @@ def test_whoever_has_the_pid_later_is_not_signalled(sleeper: Process, tmp_path: 
 def test_a_dead_child_that_nobody_has_noted_is_not_alive(tmp_path: Path) -> None:
     """A zombie still has its pid and its start time."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
-    found = processes._look_at(child.pid)
+    found = processes._state_of(child.pid)
     assert found is not None
     zombie = Process(child.pid, found[0])
     wait_until(lambda: not zombie.is_alive, "its end", within_s=60)

@@ -21,7 +21,7 @@ from tidelog.lab.engine import PROCESSES, CannotHere, Happening, Host, Layout, R
 from tidelog.lab.engines.broker_log import BrokerLog
 from tidelog.lab.engines.partition_files import PartitionFiles
 from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
-from tidelog.lab.engines.process_questions import ProcessPending, Questions
+from tidelog.lab.engines.process_requests import ProcessPending, Questions
 from tidelog.lab.engines.request_journal import RequestJournal
 from tidelog.lab.engines.story_clock import StoryClock
 from tidelog.lab.engines.story_faults import StoryFaults, Way
@@ -77,7 +77,7 @@ class ProcessEngine:
             data=self._data,
         )
         cluster.launch(kind=PROGRAM)
-        self._faults = StoryFaults(cluster)
+        self._faults = StoryFaults(cluster.injector)
         self._addresses = {node: _address(told.address) for node, told in cluster.nodes.items()}
         self._files = {
             node: PartitionFiles([told.data_path]) for node, told in cluster.nodes.items()
@@ -263,7 +263,7 @@ class ProcessEngine:
     def _record(self, node: int) -> None:
         """What the node is asked is written down from now on."""
         path = str(self._journals[node].path)
-        self.cluster.gates.command(node, {"do": "record", "path": path})
+        self.cluster.injector.gates.command(node, {"do": "record", "path": path})
 
     def _must_be_dead(self, node: int) -> None:
         assert not self.is_running(node), f"node {node} runs"

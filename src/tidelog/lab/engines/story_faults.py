@@ -6,27 +6,33 @@ for the cluster to live through every stage of it, so the ways of one word are o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from tidelog.cluster.cluster import Cluster
-from tidelog.cluster.fault_book import FaultNote
-from tidelog.cluster.rules import Rule, numbered
+from tidelog.cluster.fault_injector import Fault
+from tidelog.cluster.rules import Rule
 from tidelog.lab.engine import Host
 
 Way = tuple[str, Host, Host]
 """A kind of fault, from whom, to whom."""
 
 
-class StoryFaults:
-    """Which ways are disturbed now, and by which fault of the cluster's book."""
+class Injector(Protocol):
+    """What gives rules to the fault gates of a cluster: see tidelog.cluster.fault_injector."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._groups: dict[str, dict[Way, Rule]] = {}
+    def inject(self, what: str, text: str, rules: Sequence[Rule]) -> Fault: ...
+
+
+class StoryFaults:
+    """Which ways are disturbed now, and by which fault of the cluster."""
+
+    def __init__(self, injector: Injector) -> None:
+        self._injector = injector
+        self._groups: list[tuple[Fault, dict[Way, Rule]]] = []
 
     def begin(self, what: str, ways: Iterable[Way], **fields: object) -> None:
         """The same on each way; those that are disturbed so already stay as they are."""
-        known = {way for group in self._groups.values() for way in group}
+        known = {way for _, group in self._groups for way in group}
         wanted: dict[Way, Rule] = {
             way: {"what": what, "from": _host(way[1]), "to": _host(way[2]), **fields}
             for way in ways
@@ -38,22 +44,19 @@ class StoryFaults:
     def end(self, ways: Iterable[Way]) -> None:
         """Nothing disturbs these any more; where nothing did, nothing happens."""
         gone = set(ways)
-        for fault_id, group in list(self._groups.items()):
+        for entry in list(self._groups):
+            fault, group = entry
             left = {way: rule for way, rule in group.items() if way not in gone}
             if len(left) < len(group):
                 if left:
                     self._add(left)
-                del self._groups[fault_id]
-                self._cluster.undo(fault_id)
+                self._groups.remove(entry)
+                fault.undo()
 
-    def _add(self, wanted: Mapping[Way, Rule]) -> None:
-        with self._cluster.book.open() as book:
-            fault_id = book.new_id()
-            rules = tuple(numbered(fault_id, list(wanted.values()), None))
-            text = ", ".join(f"{kind} {source} -> {target}" for kind, source, target in wanted)
-            book.notes.append(FaultNote(id=fault_id, what="story", text=text, rules=rules))
-            self._cluster.gates.replace(book.rules)
-        self._groups[fault_id] = dict(wanted)
+    def _add(self, wanted: dict[Way, Rule]) -> None:
+        text = ", ".join(f"{kind} {source} -> {target}" for kind, source, target in wanted)
+        fault = self._injector.inject("story", text, list(wanted.values()))
+        self._groups.append((fault, wanted))
 
 
 def _host(host: Host) -> Host:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.lab import isr_wishes
+from tidelog.lab import alter_partition
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.evidence import Known, producer_snapshots
 from tidelog.lab.lab import Lab
@@ -112,7 +112,7 @@ def a_leader_cut_off_from_its_controller(lab: Lab) -> None:
     late = lab.writer("late").begin("late", to=A)
     lab.pass_ms(3_000)
     lab.true("A did not acknowledge", not late.is_ok)
-    claim = isr_wishes.wish(
+    claim = alter_partition.alter_isr(
         lab, CONTROLLER, leader=A, leader_epoch=0, partition_epoch=0, isr={A: -1}
     )
     lab.same("A's wish for another ISR", claim, FENCED)

@@ -13,7 +13,7 @@ from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tidelog.lab import evidence, isr_wishes
+from tidelog.lab import alter_partition, evidence
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER, FENCED, A, B, C, same_logs
 from tidelog.lab.story import story
@@ -75,7 +75,7 @@ def an_old_leader_epoch_is_refused_everywhere(lab: Lab) -> None:
     assert isinstance(answer, OffsetForLeaderEpochResponse)
     lab.same("OffsetForLeaderEpoch", ErrorCode(answer.topics[0].partitions[0].error_code), FENCED)
 
-    claimed = isr_wishes.wish(
+    claimed = alter_partition.alter_isr(
         lab, CONTROLLER, leader=A, leader_epoch=0, partition_epoch=0, isr={A: -1}
     )
     lab.same("AlterPartition of A", claimed, FENCED)

@@ -7,8 +7,8 @@ record. Stage 2 depends on who is elected.
 from __future__ import annotations
 
 from tidelog.lab.audit import CLEAN
+from tidelog.lab.evidence_queries import FETCH
 from tidelog.lab.lab import REQUESTS, Lab
-from tidelog.lab.looking import FETCH
 from tidelog.lab.stories.baseline import orders
 from tidelog.lab.stories.cast import ok
 from tidelog.lab.story import story

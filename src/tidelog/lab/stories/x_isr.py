@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.lab import isr_wishes
+from tidelog.lab import alter_partition
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.lab import REQUESTS, Lab
 from tidelog.lab.stories.baseline import orders
@@ -19,18 +19,18 @@ def a_ghost_of_an_earlier_life_is_not_let_in(lab: Lab) -> None:
     orders(lab)
     lab.kill(2)
     lab.until_isr(1, 3)
-    old = isr_wishes.broker_epoch(lab, CONTROLLER, 2)
+    old = alter_partition.broker_epoch(lab, CONTROLLER, 2)
     lab.engine.wipe(2)
     lab.hold(2)
     lab.start(2)
     lab.until_unfenced(2)
-    claim = isr_wishes.wish(
+    claim = alter_partition.alter_isr(
         lab,
         CONTROLLER,
         leader=1,
         leader_epoch=0,
-        partition_epoch=isr_wishes.current_partition_epoch(lab, CONTROLLER),
-        isr={1: isr_wishes.broker_epoch(lab, CONTROLLER, 1), 3: -1, 2: old},
+        partition_epoch=alter_partition.current_partition_epoch(lab, CONTROLLER),
+        isr={1: alter_partition.broker_epoch(lab, CONTROLLER, 1), 3: -1, 2: old},
     )
     lab.step("X-9", "the wish names the broker epoch of 2's earlier life: INELIGIBLE_REPLICA")
     lab.same("the controller's answer", claim, INELIGIBLE)
@@ -53,11 +53,11 @@ def wishes_that_are_refused(lab: Lab) -> None:
     lab.until_isr(1, 2, 3)
     lab.kill(3)
     lab.until_isr(1, 2)
-    now = isr_wishes.current_partition_epoch(lab, CONTROLLER)
-    three = isr_wishes.broker_epoch(lab, CONTROLLER, 3)
+    now = alter_partition.current_partition_epoch(lab, CONTROLLER)
+    three = alter_partition.broker_epoch(lab, CONTROLLER, 3)
 
     def wish(leader: int, leader_epoch: int, partition_epoch: int) -> ErrorCode:
-        return isr_wishes.wish(
+        return alter_partition.alter_isr(
             lab,
             CONTROLLER,
             leader=leader,

@@ -2,61 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Sequence
 
-from tidelog.cluster.cluster import Cluster
-from tidelog.cluster.fault_book import OpenBook
+from tidelog.cluster.fault_injector import Fault
+from tidelog.cluster.fault_registry import ActiveFault
 from tidelog.cluster.rules import Rule
 from tidelog.lab.engines.story_faults import StoryFaults
 
 
-class PaperCluster:
-    """A fault book and gates that write down what they are told."""
+class RecordingInjector:
+    """Writes down the whole table of rules after each change, as gates would be given it."""
 
     def __init__(self) -> None:
-        self.pages = OpenBook(0, [])
-        self.told: list[set[tuple[object, object, object]]] = []
-        self.book = self.gates = self
+        self.active: dict[str, list[Rule]] = {}
+        self.tables: list[set[tuple[object, object, object]]] = []
 
-    @contextmanager
-    def open(self) -> Iterator[OpenBook]:
-        yield self.pages
-
-    def replace(self, rules: list[Rule]) -> None:
-        self.told.append({(rule["what"], rule["from"], rule["to"]) for rule in rules})
+    def inject(self, what: str, text: str, rules: Sequence[Rule]) -> Fault:
+        fault_id = f"f{len(self.tables)}"
+        self.active[fault_id] = list(rules)
+        self._changed()
+        return Fault(ActiveFault(id=fault_id, what=what, text=text), self.undo)
 
     def undo(self, fault_id: str) -> None:
-        self.pages.remove(lambda note: note.id == fault_id)
-        self.replace(self.pages.rules)
+        del self.active[fault_id]
+        self._changed()
+
+    def _changed(self) -> None:
+        rules = [rule for group in self.active.values() for rule in group]
+        self.tables.append({(rule["what"], rule["from"], rule["to"]) for rule in rules})
 
 
-def faults() -> tuple[PaperCluster, StoryFaults]:
-    cluster = PaperCluster()
-    return cluster, StoryFaults(cast("Cluster", cluster))
+def faults() -> tuple[RecordingInjector, StoryFaults]:
+    injector = RecordingInjector()
+    return injector, StoryFaults(injector)
 
 
 def test_many_ways_are_told_at_once_and_once() -> None:
-    cluster, story = faults()
+    injector, story = faults()
     ways = [("cut", 1, 2), ("cut", 2, 1), ("cut", "reader", 1)]
     story.begin("cut", ways)
-    assert cluster.told == [{("cut", 1, 2), ("cut", 2, 1), ("cut", "client:reader", 1)}]
+    assert injector.tables == [{("cut", 1, 2), ("cut", 2, 1), ("cut", "client:reader", 1)}]
     story.begin("cut", ways)
-    assert len(cluster.told) == 1
+    assert len(injector.tables) == 1
     story.end(ways)
-    assert cluster.told[1:] == [set()]
+    assert injector.tables[1:] == [set()]
     story.end(ways)
-    assert len(cluster.told) == 2
+    assert len(injector.tables) == 2
 
 
 def test_what_is_not_healed_is_disturbed_all_the_time() -> None:
-    cluster, story = faults()
+    injector, story = faults()
     story.begin("cut", [("cut", 1, 2), ("cut", 2, 1)])
     story.begin("hold", [("replica", 1, 2)], purpose="replica")
     story.end([("cut", 2, 1)])
     left = {("cut", 1, 2), ("hold", 1, 2)}
-    assert all(left <= told for told in cluster.told[1:])
-    assert cluster.told[-1] == left
+    assert all(left <= table for table in injector.tables[1:])
+    assert injector.tables[-1] == left
     story.end([("replica", 1, 2), ("cut", 1, 2)])
-    assert cluster.told[-1] == set()
+    assert injector.tables[-1] == set()

@@ -24,10 +24,10 @@ from tidelog.cluster.layout import ClusterPlan, node_settings
 from tidelog.cluster.ports import is_free
 from tidelog.cluster.processes import Process
 
-STOP_WITHIN_S = 30.0
-KILL_WITHIN_S = 30.0
+STOP_TIMEOUT_S = 30.0
+KILL_TIMEOUT_S = 30.0
 _POLL_INTERVAL_S = 0.005
-_LOG_LINES_TOLD = 1
+_LOG_LINES_SHOWN = 1
 
 
 class Launcher:
@@ -40,7 +40,7 @@ class Launcher:
         self._lifeline: int | None = None
         self._pause = threading.Event()
 
-    # Who may.
+    # One launcher at a time.
 
     def claim(self) -> None:
         """One launcher at a time; the claim ends with the process or with `let_go`."""
@@ -50,7 +50,7 @@ class Launcher:
         except OSError as error:
             raise ClusterError(f"cannot use {path}: {error.strerror}") from error
         if self._lock is None:
-            raise ClusterError(f"somebody else is running the cluster in {self.directory.root}")
+            raise ClusterError(f"another program is running the cluster in {self.directory.root}")
 
     def let_go(self) -> None:
         for descriptor in (self._lock, self._lifeline):
@@ -71,7 +71,7 @@ class Launcher:
 
     @property
     def launcher(self) -> Process | None:
-        """Whoever holds the lifeline and lives."""
+        """The process that holds the lifeline, if it lives."""
         found = processes.read_pid_file(self.directory.launcher_path)
         return found if found is not None and found.is_alive else None
 
@@ -82,7 +82,7 @@ class Launcher:
             return None
         return processes.pid_file_kind(self.directory.launcher_path)
 
-    # Who lives.
+    # What runs.
 
     def process(self, node_id: int) -> Process | None:
         """The node's process if it runs."""
@@ -106,7 +106,7 @@ class Launcher:
             if not is_free(node.port):
                 raise ClusterError(
                     f"port {node.port} is in use, which is {node.word} {node.id}'s; "
-                    f"end whoever listens there, or choose other ports"
+                    f"end the program that listens there, or choose other ports"
                 )
         for node in nodes:
             self._start_one(node.id)
@@ -155,30 +155,30 @@ class Launcher:
         return reading
 
     def wait_until_listening(self, node_ids: Iterable[int], *, timeout_s: float) -> None:
-        """Until clients may come to each of them, which says nothing of the cluster."""
+        """Until each of them accepts connections, which says nothing of the cluster."""
         deadline_s = time.monotonic() + timeout_s
         for node_id in node_ids:
             while not self.directory.ready(node_id).exists():
                 self.check_alive([node_id])
                 if time.monotonic() > deadline_s:
-                    raise ClusterError(f"node {node_id} does not serve{self.told_by(node_id)}")
+                    raise ClusterError(f"node {node_id} does not serve{self.last_words(node_id)}")
                 self._pause.wait(_POLL_INTERVAL_S)
 
     def check_alive(self, node_ids: Iterable[int]) -> None:
-        """ClusterError that tells why, if one of them has ended."""
+        """ClusterError with the reason, if one of them has ended."""
         for node_id in node_ids:
             found = processes.read_pid_file(self.directory.pid(node_id))
             if found is not None and not found.is_alive:
                 code = processes.exit_code(found)
                 how = "ended" if code is None else f"ended with exit code {code}"
                 node = self.plan.by_id[node_id]
-                raise ClusterError(f"{node.word} {node_id} {how}{self.told_by(node_id)}")
+                raise ClusterError(f"{node.word} {node_id} {how}{self.last_words(node_id)}")
 
-    def told_by(self, node_id: int) -> str:
-        """What a node said last, and where it said so."""
-        lines = self.directory.last_log_lines(node_id, _LOG_LINES_TOLD)
-        said = f": {lines[-1]}" if lines else ""
-        return f"{said} (log: {self.directory.log(node_id)})"
+    def last_words(self, node_id: int) -> str:
+        """The last line of a node's log, and where the log is."""
+        lines = self.directory.last_log_lines(node_id, _LOG_LINES_SHOWN)
+        last_line = f": {lines[-1]}" if lines else ""
+        return f"{last_line} (log: {self.directory.log(node_id)})"
 
     # Ending.
 
@@ -188,11 +188,11 @@ class Launcher:
         for one in found:
             one.signal(processes.KILL)
         for one in found:
-            if not one.ended_within(KILL_WITHIN_S):
+            if not one.ended_within(KILL_TIMEOUT_S):
                 raise ClusterError(f"process {one.pid} does not end although it was killed")
         processes.reap()
 
-    def stop(self, node_ids: Iterable[int], *, timeout_s: float = STOP_WITHIN_S) -> list[int]:
+    def stop(self, node_ids: Iterable[int], *, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
         """SIGTERM to all at once; those that had to be killed in the end."""
         node_ids = list(node_ids)
         found = {each: one for each in node_ids if (one := self.process(each)) is not None}

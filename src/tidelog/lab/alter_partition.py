@@ -1,4 +1,4 @@
-"""ISR wishes: AlterPartition as a leader would send it to the controller, right or wrong.
+"""AlterPartition as a leader would send it to the controller, right or wrong.
 
 What a leader knows and a client does not (broker epochs, the partition epoch) is taken from the
 trace of the controller, which admitted every broker and changed every partition.
@@ -19,7 +19,7 @@ from tidelog.core.wire.messages.api_56_alter_partition import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.lab.looking import Looking
+    from tidelog.lab.evidence_queries import Looking
 
 ALTER_PARTITION_VERSION = 3
 
@@ -43,7 +43,7 @@ def current_partition_epoch(lab: Looking, controller: int) -> int:
     return max(int(each.fields["partition_epoch"]) for each in changes)
 
 
-def wish(
+def alter_isr(
     lab: Looking,
     controller: int,
     *,
@@ -52,7 +52,7 @@ def wish(
     partition_epoch: int,
     isr: Mapping[int, int],
 ) -> ErrorCode:
-    """Send a leader's wish for an ISR (broker → broker epoch), and say what came of it."""
+    """Ask for an ISR (broker → broker epoch) as a leader does; returns the controller's answer."""
     partition = AlterPartitionRequestPartition(
         partition_index=0,
         leader_epoch=leader_epoch,

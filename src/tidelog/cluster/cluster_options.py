@@ -1,7 +1,7 @@
-"""What somebody wants of a cluster, and what comes of it, given what is there already.
+"""The options of a cluster, and the plan that follows from them and from what `data` holds.
 
-A data directory that holds a cluster is resumed: who is in it cannot be changed by wishing, while
-profile, settings and ports may. What is not wished for stays as it was.
+A data directory that holds a cluster is resumed: its nodes cannot be changed, while profile,
+settings and ports may. What is not given stays as it was.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ PORT_MAX = 2**16 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """None: whatever is there, or the default."""
+class ClusterOptions:
+    """None means: as it was in the data directory, or the default."""
 
     brokers: int | None = None
     racks: Sequence[str] | None = None
@@ -35,12 +35,12 @@ class Wish:
 
     @property
     def has_members(self) -> bool:
-        """Whether it says who shall be in the cluster."""
-        said = (self.brokers, self.racks, self.controllers, self.nodes)
-        return any(each is not None for each in said)
+        """Returns whether the options name the nodes."""
+        given = (self.brokers, self.racks, self.controllers, self.nodes)
+        return any(each is not None for each in given)
 
     def members(self) -> tuple[NodePlan, ...]:
-        """Who would be in a new cluster."""
+        """The nodes of a new cluster."""
         if self.nodes is not None:
             return check_nodes(self.nodes)
         brokers = BROKERS if self.brokers is None else self.brokers
@@ -48,16 +48,16 @@ class Wish:
         return plan_nodes(brokers=brokers, racks=racks, controllers=self.controllers)
 
     def check(self) -> None:
-        """ClusterUsageError for what cannot be, wherever it were to be."""
+        """ClusterUsageError for options that no cluster can have."""
         members = self.members()
         if self.profile is not None:
             profile_settings(self.profile)
         if not 0 <= self.port <= PORT_MAX - len(members) + 1:
             raise ClusterUsageError(f"port: from 0 to {PORT_MAX - len(members) + 1}")
 
-    def settle(self, there: ClusterPlan | None) -> ClusterPlan:
-        """The plan, with ports."""
-        if there is None:
+    def settle(self, existing: ClusterPlan | None) -> ClusterPlan:
+        """The plan, with ports; `existing` is the one to be resumed."""
+        if existing is None:
             plan = ClusterPlan(
                 cluster_id=f"local-{SystemRandom().getrandbits(48):012x}",
                 nodes=self.members(),
@@ -65,23 +65,23 @@ class Wish:
                 settings=dict(self.settings or {}),
             )
         else:
-            self._check_members(there)
+            self._check_members(existing)
             plan = replace(
-                there,
-                profile=self.profile or there.profile,
-                settings=there.settings if self.settings is None else dict(self.settings),
+                existing,
+                profile=self.profile or existing.profile,
+                settings=existing.settings if self.settings is None else dict(self.settings),
             )
         plan = replace(plan, has_faults=self.has_faults, nodes=self._with_settings(plan.nodes))
         return replace(plan, nodes=self._with_ports(plan.nodes))
 
-    def _check_members(self, there: ClusterPlan) -> None:
+    def _check_members(self, existing: ClusterPlan) -> None:
         if not self.has_members:
             return
         wanted = self.members()
-        if [_gist(node) for node in wanted] != [_gist(node) for node in there.nodes]:
+        if [_gist(node) for node in wanted] != [_gist(node) for node in existing.nodes]:
             raise ClusterUsageError(
-                f"the data is of {described(there.nodes)}, which cannot become "
-                f"{described(wanted)}: choose another directory, or say nothing about it"
+                f"the data is of {described(existing.nodes)}, which cannot become "
+                f"{described(wanted)}: choose another directory, or leave these options out"
             )
 
     def _with_settings(self, nodes: Sequence[NodePlan]) -> tuple[NodePlan, ...]:
