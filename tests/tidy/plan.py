@@ -52,12 +52,14 @@ DOORS: dict[str, tuple[str, ...]] = {
     # Pure machines and pure judges.
     "client": ("core.model", "core.wire"),
     "judge": ("core.model",),
+    # The table of faults, for the gates that obey it and for everybody who injects one.
+    "faults": ("core.model", "core.wire"),
     # Two worlds for one node; they do not know each other.
     "worlds": (),
-    "worlds.runtime": (*CORE_ROOMS, *NODE_ROOMS, "client", "judge"),
+    "worlds.runtime": (*CORE_ROOMS, *NODE_ROOMS, "client", "judge", "faults"),
     "worlds.simulator": (*CORE_ROOMS, *NODE_ROOMS, "client", "judge"),
     # Rooms that meet brokers over sockets only, never as objects.
-    "cluster": OUTER_ROOMS,
+    "cluster": (*OUTER_ROOMS, "faults"),
     "console": OUTER_ROOMS,
     # Spark. Its front page opens the others only when they are asked for.
     "spark": ("spark.java", "spark.session", "spark.sink"),
@@ -85,12 +87,12 @@ DOORS: dict[str, tuple[str, ...]] = {
     # The package beside ours by which Spark finds `format("tidelog")`.
     "pyspark_tidelog": ("spark.source", "spark.sink"),
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
-    "lab": (*OUTER_ROOMS, "core.wire", "cluster", "spark", "console", "worlds.simulator"),
+    "lab": (*OUTER_ROOMS, "core.wire", "faults", "cluster", "spark", "console", "worlds.simulator"),
     # The mission: brokers in processes of their own, and Spark in processes of its own.
     "demo": ("core.model", "client", "cluster"),
     "cli": (
         *("core.model", "client", "worlds.runtime", "worlds.simulator"),
-        *("cluster", "lab", "demo", "console"),
+        *("faults", "cluster", "lab", "demo", "console"),
         *("spark", "spark.java", "spark.session", "spark.audit"),
         *("spark.pipeline", "spark.pipeline.file", "spark.pipeline.job"),
     ),
@@ -118,7 +120,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 }
 
 # Rooms without clock, chance, socket, thread, file or log. Shells give the client an edge.
-PURE_ROOMS = ("core", "client", "judge", "spark.pipeline.file")
+PURE_ROOMS = ("core", "client", "judge", "faults", "spark.pipeline.file")
 IMPURE_INSIDE_PURE = ("client.shells",)
 
 _FORBIDDEN_MODULES = """

@@ -1,4 +1,4 @@
-"""AdminMachine requests to several nodes of a cluster at once, and which of their answers counts.
+"""Admin requests to several nodes of a cluster at once, and which of their answers counts.
 
 A node may be dead, paused or cut off and believe old things. So no node is waited for longer than a
 moment, and the answers are weighed: the active controller is the one with the highest quorum epoch
@@ -178,9 +178,8 @@ QUORUM_NOW = describe_quorum().at_once()
 
 def newest_quorum(answers: Iterable[object]) -> QuorumDescription | None:
     """The one with the highest quorum epoch, if it has a leader."""
-    known = [
-        each for each in answers if isinstance(each, QuorumDescription) and each.leader_id is not None
-    ]
+    quorums = [each for each in answers if isinstance(each, QuorumDescription)]
+    known = [each for each in quorums if each.leader_id is not None]
     return max(known, key=lambda each: each.quorum_epoch, default=None)
 
 

@@ -32,7 +32,8 @@ from tidelog.cluster.layout import ClusterPlan, NodePlan, Setting
 from tidelog.cluster.members import WAIT_TIMEOUT_S, Members, Node, id_list, wait_until
 from tidelog.cluster.queries import ANYONE, Queries
 from tidelog.cluster.rules import Rule, isolation, rules_for
-from tidelog.cluster.targets import CLIENTS, Target, resolve_host
+from tidelog.cluster.targets import Target, resolve_host
+from tidelog.faults.hosts import CLIENTS
 
 if TYPE_CHECKING:
     from tidelog.client.admin.topics import PartitionDescription

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidelog.cluster.targets import CLIENTS, Target
+from tidelog.cluster.targets import Target
+from tidelog.faults.hosts import CLIENTS
 
 Rule = dict[str, object]
 """As the gates' sockets want it, without its id."""

@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidelog.client.admin.cluster import ClusterDescription, QuorumDescription, describe_cluster
+from tidelog.client.admin.descriptions import (
+    MetadataDescription,
+    describe_metadata,
+    high_watermarks,
+    log_end_offsets,
+)
 from tidelog.client.admin.offsets import ListedOffset
 from tidelog.client.admin.question import Question
-from tidelog.client.admin.descriptions import MetadataDescription, high_watermarks, log_end_offsets, describe_metadata
 from tidelog.cluster.admin_fanout import QUORUM_NOW, AdminFanout, newest_quorum, unfenced
 from tidelog.cluster.fault_registry import FaultRegistry
 from tidelog.cluster.launcher import Launcher
@@ -119,7 +124,7 @@ def _node(
         state = PAUSED
     elif not has_answered:
         state = SILENT
-    elif node.is_broker and isinstance(cluster, ClusterDescription) and node.id not in unfenced(cluster):
+    elif node.is_broker and _is_fenced(node.id, cluster):
         state = FENCED
     else:
         state = UP
@@ -133,6 +138,10 @@ def _node(
         is_active_controller=is_active,
         log_path=str(launcher.directory.log(node.id)),
     )
+
+
+def _is_fenced(broker_id: int, cluster: Answer) -> bool:
+    return isinstance(cluster, ClusterDescription) and broker_id not in unfenced(cluster)
 
 
 def _partitions(topics: MetadataDescription) -> Iterable[tuple[tuple[str, int], PartitionStatus]]:

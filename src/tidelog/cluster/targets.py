@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tidelog.cluster.errors import ClusterError, ClusterUsageError
+from tidelog.faults.hosts import ANYONE, CLIENTS, ONE_CLIENT
 
 Target = int | str
 _FORMS = "a node id, rack:NAME, leader:TOPIC-0, follower:TOPIC-0, controller or all"
-CLIENTS = "clients"
-ONE_CLIENT = "client:"
-ANYONE = "*"
 
 
 class TargetContext(Protocol):

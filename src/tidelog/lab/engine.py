@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.core.wire.schema import Message
+from tidelog.faults.kinds import ENGINES_OF_VERB, EVERYWHERE, OURS
 
 OBSERVER = "observer"
 """The client host that collects evidence. No fault touches it."""
@@ -243,7 +244,7 @@ class Engine(Protocol):
 
     def heal(self, *ways: tuple[Host, Host]) -> None: ...
 
-    def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None: ...
+    def delay(self, source: Host, target: Host, *, delay_ms: int) -> None: ...
 
     def refuse_connections(self, node: int) -> None:
         """Whoever wants a new connection to this node is refused, though its process lives."""
@@ -273,13 +274,6 @@ class Engine(Protocol):
         """What the node wrote to its own trace, of one kind, oldest first."""
 
 
-SIMULATOR = "simulator"
-PROCESSES = "processes"
-APACHE_KAFKA = "apache kafka"
-EVERYWHERE = (SIMULATOR, PROCESSES, APACHE_KAFKA)
-OURS = (SIMULATOR, PROCESSES)
-"""Engines with the fault gate inside the transport, and with a trace of our own."""
-
 WORDS: dict[str, tuple[str, ...]] = {
     "begin": EVERYWHERE,
     "ask": EVERYWHERE,
@@ -292,30 +286,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "wall_ms": EVERYWHERE,
     "pass_ms": EVERYWHERE,
     "wait": EVERYWHERE,
-    "kill": EVERYWHERE,
-    "stop": EVERYWHERE,
-    "start": EVERYWHERE,
-    "pause": EVERYWHERE,
-    "resume": EVERYWHERE,
     "is_running": EVERYWHERE,
-    "lose_power": (SIMULATOR,),
-    "wipe": EVERYWHERE,
-    "fill_disk": (SIMULATOR,),
-    "free_disk": (SIMULATOR,),
-    "delete_file": EVERYWHERE,
-    "flip_bit": EVERYWHERE,
-    "tear": EVERYWHERE,
-    "move_clock": (SIMULATOR,),
-    "cut": OURS,
-    "heal": OURS,
-    "slow_down": OURS,
-    "refuse_connections": (SIMULATOR,),
-    "accept_connections": (SIMULATOR,),
-    "reset_connections": (SIMULATOR,),
-    "hold": OURS,
-    "release": OURS,
+    **ENGINES_OF_VERB,
     "log_files": EVERYWHERE,
     "requests": OURS,
     "happenings": OURS,
 }
-"""Which engines understand which word."""
+"""Which engines understand which word; those of faults come from the table of faults."""

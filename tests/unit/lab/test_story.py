@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from tidelog.cluster.profiles import PROFILES
-from tidelog.lab.engine import EVERYWHERE, PROCESSES, WORDS, CannotHere, Engine
+from tidelog.faults.kinds import EVERYWHERE, PROCESSES
+from tidelog.lab.engine import WORDS, CannotHere, Engine
 from tidelog.lab.engines.processes import ProcessEngine
 from tidelog.lab.engines.simulator import SimulatorEngine
 from tidelog.lab.lab import Lab

@@ -17,7 +17,8 @@ from typing import NoReturn, Self
 from tidelog.cluster.cluster import PROGRAM, Cluster
 from tidelog.cluster.layout import NodePlan
 from tidelog.core.wire.schema import Message
-from tidelog.lab.engine import PROCESSES, CannotHere, Happening, Host, Layout, RequestSeen
+from tidelog.faults.kinds import PROCESSES
+from tidelog.lab.engine import CannotHere, Happening, Host, Layout, RequestSeen
 from tidelog.lab.engines.broker_log import BrokerLog
 from tidelog.lab.engines.partition_files import PartitionFiles
 from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
@@ -194,7 +195,7 @@ class ProcessEngine:
     def heal(self, *ways: tuple[Host, Host]) -> None:
         self._faults.end(_named("cut", ways))
 
-    def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None:
+    def delay(self, source: Host, target: Host, *, delay_ms: int) -> None:
         way = ("delay", source, target)
         self._faults.end([way])
         if delay_ms:

@@ -17,9 +17,9 @@ from tidelog.core.wire.messages.api_60_describe_cluster import (
 )
 from tidelog.core.wire.record_batch import batches
 from tidelog.core.wire.schema import Message
+from tidelog.faults.kinds import SIMULATOR
 from tidelog.lab.engine import (
     OBSERVER,
-    SIMULATOR,
     Happening,
     Host,
     Layout,
@@ -202,7 +202,7 @@ class SimulatorEngine:
         for source, target in ways:
             self.network.heal(_host(source), _host(target))
 
-    def slow_down(self, source: Host, target: Host, *, delay_ms: int) -> None:
+    def delay(self, source: Host, target: Host, *, delay_ms: int) -> None:
         delay_us = delay_ms * 1_000
         self.network.slow_down(
             _host(source), _host(target), delay_us_min=delay_us, delay_us_max=delay_us + 1_000

@@ -84,7 +84,7 @@ def a_living_broker_is_taken_for_dead(lab: Lab) -> None:
 def answers_come_16_seconds_late(lab: Lab) -> None:
     """What 1 tells 3 arrives, but slowly: a follower that lags too far is not waited for."""
     orders(lab)
-    lab.engine.slow_down(1, 3, delay_ms=16_000)
+    lab.engine.delay(1, 3, delay_ms=16_000)
     writer = lab.writer("writer")
     begun_us = lab.now_us
     first = writer.begin("first")
@@ -102,7 +102,7 @@ def answers_come_16_seconds_late(lab: Lab) -> None:
     lab.same("the next answer", writer.write("second"), ok(11))
     lab.same("fenced", lab.happenings(CONTROLLER, "BrokerFenced"), [])
 
-    lab.engine.slow_down(1, 3, delay_ms=0)
+    lab.engine.delay(1, 3, delay_ms=0)
     lab.until_isr(1, 2, 3)
     lab.step("X-39", "it is back in the ISR when it has caught up")
     lab.same("end(3)", lab.end(3), 12)

@@ -17,13 +17,14 @@ from tidelog.core.model.trace import Trace
 from tidelog.core.node.connections.connection import Connections
 from tidelog.core.node.connections.request import Request
 from tidelog.core.wire.headers import RequestHeader
+from tidelog.faults.hosts import Host
+from tidelog.faults.rules import Rule
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.events import FaultsChanged
 from tidelog.worlds.runtime.fault_answers import error_answer, wants_no_answer
 from tidelog.worlds.runtime.fault_journal import Journal
 from tidelog.worlds.runtime.fault_links import GatedLinks
 from tidelog.worlds.runtime.fault_peers import GatedPeers
-from tidelog.worlds.runtime.fault_rules import Host, Rule
 from tidelog.worlds.runtime.fault_table import FaultTable
 from tidelog.worlds.runtime.fault_waiting import GatedServer, Waiting
 from tidelog.worlds.runtime.server import NodeEvents

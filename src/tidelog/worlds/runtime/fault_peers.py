@@ -15,8 +15,8 @@ from tidelog.core.node.ports import Part
 from tidelog.core.storage.disk import FileSlice
 from tidelog.core.wire.headers import RequestHeader, read_request_header
 from tidelog.core.wire.malformed import MalformedMessage
+from tidelog.faults.hosts import Host
 from tidelog.worlds.runtime.fault_journal import Journal
-from tidelog.worlds.runtime.fault_rules import Host
 from tidelog.worlds.runtime.fault_stream import Kind, Stream
 from tidelog.worlds.runtime.fault_table import FaultTable, Way
 from tidelog.worlds.runtime.fault_waiting import Acts, GatedServer, Waiting

@@ -17,15 +17,9 @@ from contextlib import suppress
 from typing import Any
 
 from tidelog.core.model.limits import MIB
+from tidelog.faults.fields import BadRule, suggestion
+from tidelog.faults.rules import Rule, read_peers, read_rules, rule_value
 from tidelog.worlds.runtime.fault_gate import FaultGate
-from tidelog.worlds.runtime.fault_rules import (
-    BadRule,
-    Rule,
-    near,
-    read_peers,
-    read_rules,
-    rule_value,
-)
 from tidelog.worlds.runtime.machine import CannotStart
 
 LINE_BYTES_MAX = 1 * MIB
@@ -156,7 +150,7 @@ class FaultControl:
         do = command.pop("do", None)
         known = {"replace": self._replace, "list": self._list, "record": self._record}
         if do not in known:
-            return _refused(f"do: {do!r} is no command{near(str(do), known)}")
+            return _refused(f"do: {do!r} is no command{suggestion(str(do), known)}")
         try:
             return known[do](command)
         except BadRule as refusal:
@@ -223,7 +217,7 @@ def _refused(reason: str) -> Answer:
 def _only(command: dict[str, Any], *names: str) -> None:
     for name in command:
         if name not in names:
-            raise BadRule(f"{name!r} is unknown here{near(name, names)}")
+            raise BadRule(f"{name!r} is unknown here{suggestion(name, names)}")
 
 
 def _write(path: str, text: str) -> None:

@@ -12,20 +12,15 @@ from random import Random
 from typing import NamedTuple
 
 from tidelog.core.model.ids import TopicPartition
-from tidelog.worlds.runtime.fault_rules import (
-    ANYONE,
-    CLIENTS,
-    ONE_CLIENT,
-    BadRule,
-    Host,
-    Rule,
-    address_key,
-    api_keys,
-)
+from tidelog.faults.fields import BadRule, api_keys
+from tidelog.faults.hosts import ANYONE, CLIENTS, ONE_CLIENT, Host
+from tidelog.faults.kinds import RULE_FIELDS
+from tidelog.faults.rules import Rule, address_key
 
 NODE_CLIENT = "node-"
 """Nodes call themselves `node-N` in the headers of their requests."""
-BETWEEN_HOSTS = ("cut", "delay", "drop", "hold")
+BETWEEN_HOSTS = tuple(name for name, fields in RULE_FIELDS.items() if "purpose" in fields)
+"""Kinds of faults on a way from one host to another."""
 
 
 class Way(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, NoReturn, cast
 from tidelog.core.model.trace import ListTrace
 from tidelog.core.node.connections.connection import Connections
 from tidelog.core.wire.headers import request_header
+from tidelog.faults.rules import read_rules
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.fault_gate import FaultGate
-from tidelog.worlds.runtime.fault_rules import read_rules
 from tidelog.worlds.runtime.fault_table import FaultTable
 
 PEERS = {"127.0.0.1:9091": 1, "127.0.0.1:9092": 2}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tidelog.worlds.runtime.fault_rules import read_rules
+from tidelog.faults.rules import read_rules
 from tidelog.worlds.runtime.fault_stream import RESEND_MS, Kind, Stream
 from tidelog.worlds.runtime.fault_table import FaultTable, Way
 

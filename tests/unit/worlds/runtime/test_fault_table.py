@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tidelog.core.model.ids import TopicPartition
-from tidelog.worlds.runtime.fault_rules import BadRule, Host, read_rule, read_rules
+from tidelog.faults.fields import BadRule
+from tidelog.faults.hosts import Host
+from tidelog.faults.rules import read_rule, read_rules
 from tidelog.worlds.runtime.fault_table import FaultTable, Way, matches
 
 PEERS = {"127.0.0.1:9091": 1, "127.0.0.1:9092": 2, "127.0.0.1:9093": 3}

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from tidelog.worlds.runtime.fault_rules import (
-    BadRule,
-    address_key,
-    read_peers,
-    read_rule,
-    read_rules,
-    rule_value,
-)
+from tidelog.faults.fields import BadRule
+from tidelog.faults.rules import address_key, read_peers, read_rule, read_rules, rule_value
 
 CUT = {"id": "f1", "what": "cut", "from": 1, "to": 2}
 ERROR = {"id": "f1", "what": "error", "api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"}
