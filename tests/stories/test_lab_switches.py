@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import tidelog.lab.stories  # noqa: F401 - opens the book
-from tidelog.core.node import copying
 from tidelog.core.node.fetch import fetch_answers
+from tidelog.core.replication import replica_fetcher
 from tidelog.core.replication.follower import EpochEnd, EpochKeeper
 from tidelog.core.replication.partition import Assignment, Partition
 from tidelog.lab.engines.simulator import SimulatorEngine
@@ -73,7 +73,7 @@ def test_a_cut_that_ignores_older_leaders_is_too_short(
             asked.append(found)
         return found
 
-    monkeypatch.setattr(copying, "truncation_end", leaders_word)
+    monkeypatch.setattr(replica_fetcher, "truncation_end", leaders_word)
     monkeypatch.setattr(fetch_answers, "_diverging", once)
 
     reason = told("leaders_in_quick_succession").why_not("X-3")

@@ -14,9 +14,9 @@ import pytest
 import tidelog.lab.stories  # noqa: F401 - opens the book
 from tidelog.core.node.connections import liveness_probes
 from tidelog.core.node.controller.active_controller import ActiveController
-from tidelog.core.node.copying import Copy
 from tidelog.core.node.replicas.directory_reports import DirectoryReports
 from tidelog.core.replication.partition import Partition
+from tidelog.core.replication.replica_fetcher import ReplicaFetcher
 from tidelog.core.storage import appending
 from tidelog.core.storage.producers import ProducerStates
 from tidelog.lab.engines.simulator import SimulatorEngine
@@ -30,7 +30,7 @@ def followers_trust_checksums(patch: pytest.MonkeyPatch) -> None:
 
 
 def followers_count_before_they_synced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Copy, "_go_on", lambda copy: copy.link.mention(copy))
+    patch.setattr(ReplicaFetcher, "_request_next", lambda fetcher: fetcher.link.include(fetcher))
 
 
 def one_refusal_is_a_proof(patch: pytest.MonkeyPatch) -> None:

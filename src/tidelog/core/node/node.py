@@ -5,6 +5,8 @@ events changed is settled once, in `end_of_tick`: high watermarks move, whoever 
 answered, syncs are asked for, and each connection is written to once.
 """
 
+# Size: every event of a node and the order of its tick on one page, and how its parts are joined.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,7 +33,7 @@ from tidelog.core.node.controller.forwarder import Forwarder
 from tidelog.core.node.events import NodeStarted, NodeStopped
 from tidelog.core.node.fetch.fetch_answers import ParkedFetch
 from tidelog.core.node.fetch.fetch_sessions import FetchSessions
-from tidelog.core.node.follower_links import FollowerLinks
+from tidelog.core.node.metadata import cluster_view
 from tidelog.core.node.metadata.metadata_log import MetadataLog
 from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.ports import Outbox
@@ -42,6 +44,8 @@ from tidelog.core.node.replicas.log_maintenance import LogMaintenance
 from tidelog.core.node.replicas.replica_manager import ReplicaManager
 from tidelog.core.node.replicas.replica_selector import ReplicaSelector
 from tidelog.core.node.settings import NodeSettings
+from tidelog.core.replication.fetcher_links import FetcherLinks
+from tidelog.core.replication.fetcher_port import FetcherPort, FetcherSettings
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.disk import Disk, File
 from tidelog.core.storage.log import Log
@@ -101,7 +105,7 @@ class Node:
     def _build(self) -> None:
         """The parts, which know each other through the node."""
         self.replica_manager = ReplicaManager(self)
-        self.follower_links = FollowerLinks(self)
+        self.fetcher_links = FetcherLinks(self._fetcher_port())
         self.isr_changes = IsrChanges(self)
         self.directory_reports = DirectoryReports(self)
         self.replica_selector = ReplicaSelector.of(self)
@@ -120,6 +124,31 @@ class Node:
         self.broker_lifecycle = BrokerLifecycle(self)
         self.quorum.on_leader_found.append(self.broker_lifecycle.on_leader_found)
         self.producer_ids = ProducerIds(self)
+
+    def _fetcher_port(self) -> FetcherPort:
+        value = self.settings.integer
+        return FetcherPort(
+            settings=FetcherSettings(
+                node_id=self.settings.node_id,
+                wait_ms_max=value("replica.fetch.wait.max.ms"),
+                bytes_min=value("replica.fetch.min.bytes"),
+                response_bytes_max=value("replica.fetch.response.max.bytes"),
+                partition_bytes_max=value("replica.fetch.max.bytes"),
+                backoff_ms_max=value("replica.fetch.backoff.ms"),
+                socket_timeout_ms=value("replica.socket.timeout.ms"),
+            ),
+            alarms=self.alarms,
+            links=self.links,
+            trace=self.trace,
+            wall_ms=self.wall_ms,
+            broker_epoch=lambda: self.broker_lifecycle.broker_epoch,
+            address_of=lambda broker_id: cluster_view.address_of(self.image, broker_id),
+            touch=self.touch,
+            on_log_failed=self.on_log_failed,
+            on_connection_lost=lambda broker_id, now_ms: self.recent_departures.on_connection_lost(
+                broker_id, now_ms
+            ),
+        )
 
     # Life
 
@@ -309,7 +338,7 @@ class Node:
     def check(self) -> None:
         for partition in self.partitions:
             partition.check()
-        self.follower_links.check()
+        self.fetcher_links.check()
         self.metadata.check()
         self.quorum.check()
         self.producer_ids.check()
@@ -328,8 +357,8 @@ class Node:
                 if partition.waits_for_sync:
                     partition.log.want_sync()
                 partition.settle(now_ms)
-            if self.follower_links.awake:
-                self.follower_links.settle(now_ms)
+            if self.fetcher_links.awake:
+                self.fetcher_links.settle(now_ms)
             if self.isr_changes.wanted:
                 self.isr_changes.settle(now_ms)
             if not self.partitions.touched:  # a controller on this node answers at once

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tidelog.core.replication.in_sync import InSync, Proposal
-from tidelog.core.replication.progress import Fetcher, FollowerProgress
+from tidelog.core.replication.progress import FollowerProgress
 
 
 class Cluster(Protocol):
@@ -95,35 +95,17 @@ class Leadership:
         }
         return True
 
-    def on_fetch(
-        self,
-        broker_id: int,
-        *,
-        fetch_offset: int,
-        log_start_offset: int,
-        broker_epoch: int | None,
-        leader_end_offset: int,
-        fetcher: Fetcher | None,
-        now_ms: int,
-    ) -> bool:
-        """A follower has fetched. True if that may move the high watermark."""
-        return self.followers[broker_id].on_fetch(
-            fetch_offset=fetch_offset,
-            log_start_offset=log_start_offset,
-            broker_epoch=broker_epoch,
-            leader_end_offset=leader_end_offset,
-            fetcher=fetcher,
-            now_ms=now_ms,
-        )
-
     def on_append(self, *, from_end_offset: int) -> None:
         for follower in self.followers.values():
             follower.on_leader_append(from_end_offset=from_end_offset)
 
-    def covered_end_offset(
+    def high_watermark_candidate(
         self, *, own_end_offset: int, leader_end_offset: int, isr_min: int, now_ms: int
     ) -> int | None:
-        """Everything before it is on everyone that counts; None: too little is known, or rule (a).
+        """Where the high watermark may go: everything before it is on every replica that counts.
+
+        None: too little is known, or rule (a) holds it.
+
 
         `own_end_offset` is this broker's own share: all that it wrote, or all that it synced.
         """
@@ -150,7 +132,7 @@ class Leadership:
             leader_end_offset=leader_end_offset, now_ms=now_ms, lag_ms_max=self.lag_ms_max
         ) and self.cluster.may_join(follower.broker_id, follower.broker_epoch)
 
-    def propose_growth(self, broker_id: int, *, high_watermark: int) -> Proposal | None:
+    def propose_member(self, broker_id: int, *, high_watermark: int) -> Proposal | None:
         """Let a follower into the set once it has all that may be committed.
 
         That is more than the high watermark: before it, this leader epoch's start must be reached.
@@ -179,12 +161,12 @@ class Leadership:
             if follower.log_end_offset == leader_end_offset and follower.is_fetching(
                 now_ms=now_ms, lag_ms_max=self.lag_ms_max
             ):
-                proposal = self.propose_growth(broker_id, high_watermark=high_watermark)
+                proposal = self.propose_member(broker_id, high_watermark=high_watermark)
                 if proposal is not None:
                     return proposal
         return None
 
-    def propose_shrinking(self, *, leader_end_offset: int, now_ms: int) -> Proposal | None:
+    def propose_without_slow(self, *, leader_end_offset: int, now_ms: int) -> Proposal | None:
         """Ask that everyone leaves the set who has not been caught up for too long."""
         in_sync = self.in_sync
         if in_sync.pending is not None:

@@ -1,13 +1,15 @@
 """One partition on one broker: its log, its role, and where the high watermark may go.
 
-Tells its watchers (parked fetches) and waiters (parked produce requests) what moved; decides
+Notifies its watchers (parked fetches) and waiters (parked produce requests) of what moved; decides
 nothing about requests. A leader has a `leadership`, a follower knows whom it follows, and a
 partition without a leader waits.
 """
 
+# Size: one partition in both its roles; in two files its fences would have two movers.
+
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId, TopicPartition
@@ -15,15 +17,24 @@ from tidelog.core.model.trace import Trace
 from tidelog.core.replication import events
 from tidelog.core.replication.in_sync import Proposal
 from tidelog.core.replication.leader import Cluster, Leadership
-from tidelog.core.replication.progress import Fetcher
-from tidelog.core.replication.waiting import FollowerWatcher, Waiting, Watcher, tell
+from tidelog.core.replication.produce_purgatory import (
+    FollowerWatcher,
+    ProducePurgatory,
+    Watcher,
+    notify,
+)
+from tidelog.core.replication.progress import FollowerSession
 from tidelog.core.storage.log import Log
+from tidelog.core.wire.sentinels import NO_LEADER_EPOCH
 
-NO_LEADER_EPOCH = -1
-"""On the wire: the asker knows of no leader epoch."""
+if TYPE_CHECKING:
+    from tidelog.core.replication.replica_fetcher import ReplicaFetcher
 
-UNTOLD = -1
-"""Before every epoch, so that the first one that the metadata tells is news."""
+BEFORE_ANY_EPOCH = -1
+"""Of a partition without an assignment: the first one that the metadata names is later.
+
+Not None, because each Produce and each Fetch compares leader epochs.
+"""
 
 
 class Assignment(NamedTuple):
@@ -36,20 +47,13 @@ class Assignment(NamedTuple):
     isr: tuple[int, ...]
 
 
-class Copier(Protocol):
-    """What fetches for a follower."""
-
-    def on_synced(self, partition: Partition) -> None:
-        """Everything that was appended is durable."""
-
-
 class Partition:
     """Invariant: log start <= high watermark <= log end; on a leader the middle one only grows."""
 
     __slots__ = (
         "cluster",
-        "copier",
         "deletion_watchers",
+        "fetcher",
         "follower_watchers",
         "is_deleted",
         "is_touched",
@@ -65,11 +69,11 @@ class Partition:
         "node_id",
         "partition_epoch",
         "replicas",
-        "told_end_offset",
+        "announced_end_offset",
         "topic_id",
         "topic_partition",
         "trace",
-        "waiting",
+        "purgatory",
         "waits_for_sync",
         "watchers",
     )
@@ -96,23 +100,24 @@ class Partition:
         self.cluster = cluster
         self.trace = trace
         self.leader_id: int | None = None
-        self.leader_epoch = UNTOLD
-        self.partition_epoch = UNTOLD
+        self.leader_epoch = BEFORE_ANY_EPOCH
+        self.partition_epoch = BEFORE_ANY_EPOCH
         self.replicas: tuple[int, ...] = ()
         self.isr: tuple[int, ...] = ()
         """Committed, as far as this broker knows."""
         self.require(isr_min)
         self.leadership: Leadership | None = None
-        self.copier: Copier | None = None
-        self.waiting = Waiting(high_watermark=log.high_watermark)
+        self.fetcher: ReplicaFetcher | None = None
+        """As a follower: what fetches from the leader."""
+        self.purgatory = ProducePurgatory(high_watermark=log.high_watermark)
         self.watchers: dict[Watcher, None] = {}
         """Look again when the high watermark or the role has changed."""
         self.follower_watchers: dict[FollowerWatcher, None] = {}
         """The same for followers, who read up to the log end."""
         self.deletion_watchers: dict[Watcher, None] = {}
         """Look again when a follower has fetched: it may have deleted what they wait for."""
-        self.told_end_offset = log.log_end_offset
-        """Of a leader's log when its followers were last told to look."""
+        self.announced_end_offset = log.log_end_offset
+        """Of a leader's log when its followers were last notified."""
         self.is_touched = False
         self.is_deleted = False
 
@@ -142,19 +147,19 @@ class Partition:
                 partition_epoch=assigned.partition_epoch,
             ):
                 return
-            self._tell_isr(assigned)
+            self._announce_isr(assigned)
         else:
             self._begin(assigned, now_ms)
-        self._know(assigned)
+        self._take(assigned)
 
     def _begin(self, assigned: Assignment, now_ms: int) -> None:
         log = self.log
         # Before any record: followers may ask about leader epochs that this log has never seen.
         log.begin_leader_epoch(assigned.leader_epoch)
         if self.leadership is None:
-            self.waiting = Waiting(high_watermark=log.high_watermark)
-        self.copier = None
-        self.told_end_offset = log.log_end_offset
+            self.purgatory = ProducePurgatory(high_watermark=log.high_watermark)
+        self.fetcher = None
+        self.announced_end_offset = log.log_end_offset
         self.leadership = Leadership(
             node_id=self.node_id,
             leader_epoch=assigned.leader_epoch,
@@ -184,9 +189,9 @@ class Partition:
         is_new = assigned.leader_epoch != self.leader_epoch
         was_leader = self.is_leader
         self.leadership = None
-        self._know(assigned)
+        self._take(assigned)
         if was_leader:
-            self.waiting.end(self, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self.purgatory.end(self, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if is_new:
             self.trace.emit(
                 events.BecameFollower(
@@ -200,15 +205,32 @@ class Partition:
             )
         return is_new
 
+    def delete(self) -> None:
+        """Its topic is deleted, or it has moved to other brokers."""
+        self.is_deleted = True
+        self.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.watchers.clear()
+        self.follower_watchers.clear()
+        self.deletion_watchers.clear()
+
+    def start_fetching(self, fetcher: ReplicaFetcher) -> None:
+        assert self.fetcher is None, "one leader at a time"
+        self.fetcher = fetcher
+
+    def stop_fetching(self) -> ReplicaFetcher | None:
+        """Returns the fetcher that is not ours any more: it must be taken off its link."""
+        fetcher, self.fetcher = self.fetcher, None
+        return fetcher
+
     def retire(self, code: ErrorCode) -> None:
         """Neither lead nor follow any more: deleted, or on a disk that failed."""
         self.leadership = None
         self.leader_id = None
-        self.copier = None
-        self.waiting.end(self, code)
-        self.tell_watchers()
+        self.fetcher = None
+        self.purgatory.end(self, code)
+        self.notify_watchers()
 
-    def _know(self, assigned: Assignment) -> None:
+    def _take(self, assigned: Assignment) -> None:
         self.leader_id = assigned.leader_id
         self.leader_epoch = assigned.leader_epoch
         self.partition_epoch = assigned.partition_epoch
@@ -231,25 +253,24 @@ class Partition:
         fetch_offset: int,
         log_start_offset: int,
         broker_epoch: int | None,
-        fetcher: Fetcher | None,
+        session: FollowerSession | None,
         now_ms: int,
     ) -> Proposal | None:
         """Count what a follower has. Whoever may join the set now is proposed for it."""
         leadership = self.leadership
         assert leadership is not None, "only leaders count"
         log = self.log
-        leadership.on_fetch(
-            broker_id,
+        leadership.followers[broker_id].on_fetch(
             fetch_offset=fetch_offset,
             log_start_offset=log_start_offset,
             broker_epoch=broker_epoch,
             leader_end_offset=log.log_end_offset,
-            fetcher=fetcher,
+            session=session,
             now_ms=now_ms,
         )
         if broker_id in self.isr:
             return None
-        return leadership.propose_growth(broker_id, high_watermark=log.high_watermark)
+        return leadership.propose_member(broker_id, high_watermark=log.high_watermark)
 
     def propose_growth(self, now_ms: int) -> Proposal | None:
         """Propose somebody who could not join when it fetched."""
@@ -266,12 +287,19 @@ class Partition:
         """Propose to leave out those who have been behind for too long."""
         if self.leadership is None:
             return None
-        leader_end_offset = self.log.log_end_offset
-        return self.leadership.propose_shrinking(leader_end_offset=leader_end_offset, now_ms=now_ms)
+        return self.leadership.propose_without_slow(
+            leader_end_offset=self.log.log_end_offset, now_ms=now_ms
+        )
 
     def is_pending(self, proposal: Proposal) -> bool:
         """Whether nothing has happened since that makes it void."""
         return self.leadership is not None and self.leadership.in_sync.pending is proposal
+
+    def withdraw_proposal(self) -> None:
+        """The controller surely did not apply it; see `InSync.withdraw`."""
+        assert self.leadership is not None, "only leaders propose"
+        self.leadership.in_sync.withdraw()
+        self.notify_watchers()  # the next fetch of who was refused asks for it again
 
     def on_isr_committed(
         self, isr: tuple[int, ...], *, leader_epoch: int, partition_epoch: int
@@ -283,11 +311,11 @@ class Partition:
         if not leadership.in_sync.commit(isr, partition_epoch=partition_epoch):
             return False
         assigned = Assignment(self.node_id, leader_epoch, partition_epoch, self.replicas, isr)
-        self._tell_isr(assigned)
-        self._know(assigned)
+        self._announce_isr(assigned)
+        self._take(assigned)
         return True
 
-    def _tell_isr(self, assigned: Assignment) -> None:
+    def _announce_isr(self, assigned: Assignment) -> None:
         if assigned.isr != self.isr:
             self.trace.emit(
                 events.IsrCommitted(
@@ -332,21 +360,21 @@ class Partition:
         """Once per tick in which something about it changed; wakes whoever waits for that."""
         leadership = self.leadership
         if leadership is None:
-            copier = self.copier
-            if copier is not None and self.waits_for_sync:
-                copier.on_synced(self)
+            fetcher = self.fetcher
+            if fetcher is not None and self.waits_for_sync:
+                fetcher.on_synced()
             return
         end_offset = self.log.log_end_offset
-        if end_offset != self.told_end_offset:
+        if end_offset != self.announced_end_offset:
             if leadership.followers:
-                leadership.on_append(from_end_offset=self.told_end_offset)
-            self.told_end_offset = end_offset
+                leadership.on_append(from_end_offset=self.announced_end_offset)
+            self.announced_end_offset = end_offset
             if self.follower_watchers:
-                tell(self.follower_watchers)
+                notify(self.follower_watchers)
         if self.advance_high_watermark(now_ms) and self.watchers:
-            tell(self.watchers)
+            notify(self.watchers)
         if self.deletion_watchers:
-            tell(self.deletion_watchers)
+            notify(self.deletion_watchers)
 
     def advance_high_watermark(self, now_ms: int) -> bool:
         """As a leader, move it to where everyone who counts has come; True if it moved."""
@@ -355,44 +383,44 @@ class Partition:
             return False
         end_offset = log.synced_end_offset if self.waits_for_sync else log.log_end_offset
         if leadership.followers:
-            covered = leadership.covered_end_offset(
+            candidate = leadership.high_watermark_candidate(
                 own_end_offset=end_offset,
                 leader_end_offset=log.log_end_offset,
                 isr_min=self.minimum,
                 now_ms=now_ms,
             )
-            if covered is None:
+            if candidate is None:
                 return False
-            end_offset = covered
+            end_offset = candidate
         if end_offset <= log.high_watermark:
             return False
         log.advance_high_watermark(end_offset)
-        self.waiting.on_high_watermark(end_offset)
+        self.purgatory.on_high_watermark(end_offset)
         return True
 
-    def follow_high_watermark(self, told: int) -> bool:
+    def follow_high_watermark(self, leader_high_watermark: int) -> bool:
         """As a follower, take over what the leader says, as far as we have it."""
         log = self.log
-        candidate = min(told, log.log_end_offset)
+        candidate = min(leader_high_watermark, log.log_end_offset)
         if candidate <= log.high_watermark:
             return False
         log.advance_high_watermark(candidate)
         return True
 
-    def tell_watchers(self) -> None:
+    def notify_watchers(self) -> None:
         """Everyone looks again: the role, the log's start or its very existence has changed."""
-        tell(self.watchers)
-        tell(self.follower_watchers)
-        tell(self.deletion_watchers)
+        notify(self.watchers)
+        notify(self.follower_watchers)
+        notify(self.deletion_watchers)
 
     def check(self) -> None:
         log = self.log
         assert log.log_start_offset <= log.high_watermark, self.topic_partition
         assert log.high_watermark <= log.log_end_offset, self.topic_partition
-        self.waiting.check()
+        self.purgatory.check()
         if self.leadership is not None:
             assert self.leader_id == self.node_id, self.topic_partition
             assert self.isr == self.leadership.in_sync.committed, self.topic_partition
             self.leadership.check()
         else:
-            assert not len(self.waiting), self.topic_partition
+            assert not len(self.purgatory), self.topic_partition

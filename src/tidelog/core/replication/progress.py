@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Fetcher(Protocol):
+class FollowerSession(Protocol):
     """The session through which a follower fetches."""
 
     used_at_ms: int
@@ -24,7 +24,7 @@ class FollowerProgress:
         "broker_id",
         "caught_up_ms",
         "fetched_at_ms",
-        "fetcher",
+        "session",
         "leader_end_offset",
         "log_end_offset",
         "log_start_offset",
@@ -41,7 +41,7 @@ class FollowerProgress:
         self.fetched_at_ms: int | None = None
         self.leader_end_offset: int | None = None
         """Where the leader's log ended when the follower fetched last."""
-        self.fetcher: Fetcher | None = None
+        self.session: FollowerSession | None = None
 
     def on_fetch(
         self,
@@ -50,7 +50,7 @@ class FollowerProgress:
         log_start_offset: int,
         broker_epoch: int | None,
         leader_end_offset: int,
-        fetcher: Fetcher | None,
+        session: FollowerSession | None,
         now_ms: int,
     ) -> bool:
         """It has everything before `fetch_offset`. True if that is another offset than before.
@@ -72,13 +72,13 @@ class FollowerProgress:
         self.broker_epoch = broker_epoch
         self.leader_end_offset = max(leader_end_offset, self.leader_end_offset or 0)
         self.fetched_at_ms = now_ms
-        self.fetcher = fetcher
+        self.session = session
         return moved
 
     def on_leader_append(self, *, from_end_offset: int) -> None:
         """The leader's log grows from here: whoever had all of it had so at its last request."""
-        if self.log_end_offset == from_end_offset and self.fetcher is not None:
-            seen_ms = self.fetcher.used_at_ms
+        if self.log_end_offset == from_end_offset and self.session is not None:
+            seen_ms = self.session.used_at_ms
             self.caught_up_ms = max(self.caught_up_ms or seen_ms, seen_ms)
 
     def is_caught_up(self, *, leader_end_offset: int, now_ms: int, lag_ms_max: int) -> bool:
@@ -89,4 +89,4 @@ class FollowerProgress:
 
     def is_fetching(self, *, now_ms: int, lag_ms_max: int) -> bool:
         """Whether its session was used not too long ago, be it for this partition or for others."""
-        return self.fetcher is not None and now_ms - self.fetcher.used_at_ms <= lag_ms_max
+        return self.session is not None and now_ms - self.session.used_at_ms <= lag_ms_max

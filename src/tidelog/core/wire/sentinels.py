@@ -1,4 +1,4 @@
-"""Kafka's negative numbers that mean "none", "all" or "the latest": one name for each meaning.
+"""Kafka's numbers that mean "none", "all" or "the latest": one name for each meaning.
 
 They are for messages, API files and clients. Deeper in core what is absent is None.
 """
@@ -35,6 +35,9 @@ UP_TO_HIGH_WATERMARK: Final = -1
 
 NO_LEADER_EPOCH: Final = -1
 UNKNOWN_BROKER_EPOCH: Final = -1
+NO_SESSION: Final = 0
+INITIAL_SESSION_EPOCH: Final = 0
+"""A fetch that begins a session."""
 FINAL_SESSION_EPOCH: Final = -1
 """A fetch that ends its session, or wants none."""
 NO_PRODUCER_ID: Final = -1
@@ -48,3 +51,8 @@ ACKS_ALL: Final = -1
 """Every in-sync replica must have the batch."""
 BROKER_DEFAULT: Final = -1
 """CreateTopics: as many partitions or replicas as the broker's settings say."""
+
+
+def next_session_epoch(session_epoch: int) -> int:
+    """1, 2, ... and after the largest 32-bit number 1 again: 0 and -1 have meanings."""
+    return 1 if session_epoch == 2**31 - 1 else session_epoch + 1

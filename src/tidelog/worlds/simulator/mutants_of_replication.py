@@ -7,23 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from tidelog.core.controller import admission, alter_partition
-from tidelog.core.node import copying
 from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
-from tidelog.core.node.copying import Copy
-from tidelog.core.node.follower_links import FollowerLinks
 from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.replicas.replica_manager import ReplicaManager
 from tidelog.core.quorum.leader_term import LeaderTerm as QuorumLeadership
 from tidelog.core.quorum.machine import Quorum
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import ElectionState, Ready, RoleChanged
+from tidelog.core.replication import replica_fetcher
+from tidelog.core.replication.fetcher_links import FetcherLinks
 from tidelog.core.replication.follower import EpochEnd, EpochKeeper
 from tidelog.core.replication.in_sync import InSync, Proposal
 from tidelog.core.replication.leader import Leadership
 from tidelog.core.replication.partition import Partition
+from tidelog.core.replication.replica_fetcher import ReplicaFetcher
 from tidelog.core.storage import appending
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.shrinking import Shrinking
+from tidelog.core.wire.sentinels import NO_LEADER_EPOCH
 from tidelog.judge.cluster import (
     completeness,
     high_watermark,
@@ -37,23 +38,21 @@ from tidelog.judge.cluster import (
 from tidelog.worlds.simulator.mutant import Mutant, Patch
 from tidelog.worlds.simulator.profiles.replication_end import SPREAD
 
-UNKNOWN_EPOCH = -1
-
 # What is replaced, as it is.
 
-_follow = FollowerLinks.follow
-_wanted = Copy.wanted
+_follow = FetcherLinks.follow
+_next_request = ReplicaFetcher.next_request
 _read_state = MetadataQuorum._read_state
 _on_start = Quorum.on_start
 _on_high_watermark = MetadataQuorum._on_high_watermark
 _broker_start = BrokerLifecycle.start
-_covered_end_offset = Leadership.covered_end_offset
+_high_watermark_candidate = Leadership.high_watermark_candidate
 _truncate = Shrinking._truncate
 _refuse_members = alter_partition._refuse_members
 _may_join = ReplicaManager.may_join
 
 
-def cut_by_high_watermark(self: FollowerLinks, partition: Partition) -> None:
+def cut_by_high_watermark(self: FetcherLinks, partition: Partition) -> None:
     """KIP-101: a follower begins by cutting whatever it does not know to be committed."""
     if partition.leader_id is not None:
         partition.log.truncate_to(partition.log.high_watermark)
@@ -65,14 +64,14 @@ def cut_once(log: EpochKeeper, *, diverging: EpochEnd) -> int:
     return min(diverging.end_offset, log.log_end_offset)
 
 
-def ask_once(self: Copy, bytes_max: int) -> Any:
+def ask_once(self: ReplicaFetcher) -> Any:
     """KIP-279: whoever has cut once in this leader epoch does not ask about epochs again."""
-    wanted = _wanted(self, bytes_max)
+    request = _next_request(self)
     latest = self.partition.log.latest_leader_epoch
     has_cut = latest is not None and latest < self.partition.leader_epoch - 1
     if has_cut:
-        wanted = self._sent = wanted._replace(last_fetched_epoch=UNKNOWN_EPOCH)
-    return wanted
+        request = self._sent = request._replace(last_fetched_epoch=NO_LEADER_EPOCH)
+    return request
 
 
 def forget_vote(self: MetadataQuorum, directory: str) -> ElectionState | None:
@@ -107,7 +106,7 @@ def any_process_may_join(self: ReplicaManager, broker_id: int, broker_epoch: int
 
 
 def without_minimum(self: Leadership, *, isr_min: int, **rest: Any) -> int | None:
-    return _covered_end_offset(self, isr_min=0, **rest)
+    return _high_watermark_candidate(self, isr_min=0, **rest)
 
 
 def lead_on_after_restart(self: Quorum, now_ms: int) -> Ready:
@@ -183,14 +182,17 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "a follower cuts its log to the high watermark that it knows (KIP-101)",
         caught_by=[completeness.LEADER, completeness.CANDIDATE],
         within=30,
-        patches=[Patch(FollowerLinks, "follow", cut_by_high_watermark)],
+        patches=[Patch(FetcherLinks, "follow", cut_by_high_watermark)],
     ),
     _mutant(
         "truncate-once",
         "a follower that does not know the leader's epoch cuts at the leader's end (KIP-279)",
         caught_by=[log_matching.NAME],
         within=120,
-        patches=[Patch(copying, "truncation_end", cut_once), Patch(Copy, "wanted", ask_once)],
+        patches=[
+            Patch(replica_fetcher, "truncation_end", cut_once),
+            Patch(ReplicaFetcher, "next_request", ask_once),
+        ],
     ),
     _mutant(
         "forget-the-vote",
@@ -224,7 +226,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "the high watermark moves however few replicas are in sync",
         caught_by=[high_watermark.MINIMUM],
         within=15,
-        patches=[Patch(Leadership, "covered_end_offset", without_minimum)],
+        patches=[Patch(Leadership, "high_watermark_candidate", without_minimum)],
     ),
     _mutant(
         "quorum-leader-resumes",

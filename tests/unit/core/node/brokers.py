@@ -306,7 +306,7 @@ class Brokers:
         node.end_of_tick(now_ms)
         for partition in node.partitions:
             partition.check()
-        node.follower_links.check()
+        node.fetcher_links.check()
 
     def _grant_wish(self) -> bool:
         if not self.wishes or not self.grants_wishes:

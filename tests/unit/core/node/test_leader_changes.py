@@ -227,7 +227,7 @@ def test_without_a_leader_nobody_is_asked_and_nothing_is_taken() -> None:
 
     assert asked.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert asked.partition.current_leader.leader_id == -1
-    assert cluster.nodes[2].follower_links.leaders() == []
+    assert cluster.nodes[2].fetcher_links.leaders() == []
 
 
 def test_a_leader_epoch_without_records_leaves_no_trace_in_the_next_one() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tidelog.core.replication.in_sync import Proposal
 from tidelog.core.replication.leader import Leadership
-from tidelog.core.replication.progress import Fetcher
+from tidelog.core.replication.progress import FollowerSession
 
 LAG_MS = 1_000
 
@@ -54,21 +54,20 @@ def fetch(
     leader_end: int,
     now_ms: int = 0,
     broker_epoch: int | None = None,
-    fetcher: Fetcher | None = None,
+    session: FollowerSession | None = None,
 ) -> None:
-    leader.on_fetch(
-        broker_id,
+    leader.followers[broker_id].on_fetch(
         fetch_offset=offset,
         log_start_offset=0,
         broker_epoch=broker_id if broker_epoch is None else broker_epoch,
         leader_end_offset=leader_end,
-        fetcher=fetcher,
+        session=session,
         now_ms=now_ms,
     )
 
 
 def covered(leader: Leadership, end: int, *, isr_min: int = 1, now_ms: int = 0) -> int | None:
-    return leader.covered_end_offset(
+    return leader.high_watermark_candidate(
         own_end_offset=end, leader_end_offset=end, isr_min=isr_min, now_ms=now_ms
     )
 
@@ -97,7 +96,7 @@ def test_below_the_minimum_nothing_moves() -> None:
 def test_a_proposed_member_does_not_help_to_reach_the_minimum() -> None:
     leader = leadership(1)
     fetch(leader, 2, 10, leader_end=10)
-    assert leader.propose_growth(2, high_watermark=0) is not None
+    assert leader.propose_member(2, high_watermark=0) is not None
     assert covered(leader, 10, isr_min=2) is None
 
 
@@ -132,7 +131,7 @@ def test_a_follower_joins_with_all_that_may_be_committed(
 ) -> None:
     leader = leadership(1, start_offset=start_offset)
     fetch(leader, 2, offset, leader_end=20)
-    proposal = leader.propose_growth(2, high_watermark=high_watermark)
+    proposal = leader.propose_member(2, high_watermark=high_watermark)
     assert (proposal is not None) is joins
     if joins:
         assert proposal == Proposal((1, 2), leader_epoch=5, partition_epoch=0)
@@ -144,26 +143,26 @@ def test_who_is_fenced_or_is_its_former_self_does_not_join() -> None:
     cluster = Cluster(barred={2})
     leader = leadership(1, cluster=cluster)
     fetch(leader, 2, 10, leader_end=10)
-    assert leader.propose_growth(2, high_watermark=10) is None
+    assert leader.propose_member(2, high_watermark=10) is None
 
     cluster.barred = set()
     fetch(leader, 2, 10, leader_end=10, broker_epoch=99)
-    assert leader.propose_growth(2, high_watermark=10) is None
+    assert leader.propose_member(2, high_watermark=10) is None
 
     fetch(leader, 2, 10, leader_end=10)
-    assert leader.propose_growth(2, high_watermark=10) is not None
+    assert leader.propose_member(2, high_watermark=10) is not None
 
 
 def test_while_a_proposal_is_pending_nobody_else_is_proposed() -> None:
     leader = leadership(1)
     for broker_id in (2, 3):
         fetch(leader, broker_id, 10, leader_end=10)
-    assert leader.propose_growth(2, high_watermark=10) is not None
-    assert leader.propose_growth(3, high_watermark=10) is None
-    assert leader.propose_shrinking(leader_end_offset=99, now_ms=99_999) is None
+    assert leader.propose_member(2, high_watermark=10) is not None
+    assert leader.propose_member(3, high_watermark=10) is None
+    assert leader.propose_without_slow(leader_end_offset=99, now_ms=99_999) is None
 
     leader.on_metadata(replicas=(1, 2, 3), isr=(1, 2), partition_epoch=1)
-    assert leader.propose_growth(3, high_watermark=10) == Proposal((1, 2, 3), 5, 1)
+    assert leader.propose_member(3, high_watermark=10) == Proposal((1, 2, 3), 5, 1)
 
 
 @pytest.mark.scenario("X-11")
@@ -171,9 +170,9 @@ def test_metadata_that_tells_what_an_answer_told_before_does_not_void_the_next_p
     leader = leadership(1)
     for broker_id in (2, 3):
         fetch(leader, broker_id, 10, leader_end=10)
-    leader.propose_growth(2, high_watermark=10)
+    leader.propose_member(2, high_watermark=10)
     leader.in_sync.commit((1, 2), partition_epoch=1)
-    proposal = leader.propose_growth(3, high_watermark=10)
+    proposal = leader.propose_member(3, high_watermark=10)
 
     assert not leader.on_metadata(replicas=(1, 2, 3), isr=(1, 2), partition_epoch=1)
     assert leader.in_sync.pending is proposal
@@ -183,8 +182,8 @@ def test_metadata_that_tells_what_an_answer_told_before_does_not_void_the_next_p
 def test_who_could_not_join_when_it_fetched_may_do_so_later_while_it_fetches() -> None:
     cluster = Cluster(barred={2})
     leader = leadership(1, cluster=cluster)
-    session = cast("Fetcher", SimpleNamespace(used_at_ms=0))
-    fetch(leader, 2, 10, leader_end=10, fetcher=session)
+    session = cast("FollowerSession", SimpleNamespace(used_at_ms=0))
+    fetch(leader, 2, 10, leader_end=10, session=session)
     cluster.barred = set()
 
     def proposed(*, end: int, now_ms: int) -> Proposal | None:
@@ -203,7 +202,7 @@ def test_whoever_was_not_caught_up_for_too_long_leaves() -> None:
     fetch(leader, 3, 10, leader_end=10, now_ms=900)
 
     def proposed(now_ms: int, end: int = 11) -> Proposal | None:
-        return leader.propose_shrinking(leader_end_offset=end, now_ms=now_ms)
+        return leader.propose_without_slow(leader_end_offset=end, now_ms=now_ms)
 
     assert proposed(LAG_MS + 500) is None
     assert proposed(99_999, end=10) is None
@@ -212,7 +211,7 @@ def test_whoever_was_not_caught_up_for_too_long_leaves() -> None:
 
 def test_a_member_without_a_replica_leaves() -> None:
     leader = leadership(1, 2, 7, replicas=2)
-    assert leader.propose_shrinking(leader_end_offset=0, now_ms=0) == Proposal((1, 2), 5, 0)
+    assert leader.propose_without_slow(leader_end_offset=0, now_ms=0) == Proposal((1, 2), 5, 0)
 
 
 def test_replicas_that_the_metadata_adds_and_takes_away() -> None:
@@ -290,7 +289,7 @@ def test_a_proposal_names_the_processes_that_had_fetched_when_it_was_made() -> N
     leader = leadership(1, 2)
     for broker_id in (2, 3):
         fetch(leader, broker_id, 10, leader_end=10, broker_epoch=broker_id)
-    assert leader.propose_growth(3, high_watermark=10) is not None
+    assert leader.propose_member(3, high_watermark=10) is not None
 
     fetch(leader, 3, 0, leader_end=10, broker_epoch=33)
 

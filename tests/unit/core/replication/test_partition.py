@@ -99,7 +99,7 @@ def fetch(held: Partition, broker_id: int, offset: int, *, now_ms: int = 0) -> N
         fetch_offset=offset,
         log_start_offset=0,
         broker_epoch=broker_id,
-        fetcher=None,
+        session=None,
         now_ms=now_ms,
     )
 
@@ -110,7 +110,7 @@ def test_a_leader_releases_what_waits_when_the_set_has_it() -> None:
     held.watchers[consumer] = None
     held.follower_watchers[follower] = None
     append(held)
-    held.waiting.park(parked, required_end_offset=1)
+    held.purgatory.park(parked, required_end_offset=1)
     held.settle(0)
     assert (consumer.looks, follower.looks, parked.heard) == (0, 1, [])
 
@@ -123,7 +123,7 @@ def test_a_leader_that_stays_one_in_a_new_leader_epoch_goes_on_with_what_waits()
     held, parked = partition(), Parked()
     held.lead(assigned(1, 0, 1, 2), now_ms=0)
     append(held)
-    held.waiting.park(parked, required_end_offset=1)
+    held.purgatory.park(parked, required_end_offset=1)
     held.lead(assigned(1, 1, 1, 2), now_ms=0)
     assert parked.heard == []
     fetch(held, 2, 1)
@@ -145,7 +145,7 @@ def test_whoever_waits_hears_that_another_leads() -> None:
     held, parked = partition(), Parked()
     held.lead(assigned(1, 0, 1, 2), now_ms=0)
     append(held)
-    held.waiting.park(parked, required_end_offset=1)
+    held.purgatory.park(parked, required_end_offset=1)
     assert held.follow(assigned(2, 1, 2, 1))
     assert parked.heard == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert not held.is_leader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
-from tidelog.core.replication.progress import Fetcher, FollowerProgress
+from tidelog.core.replication.progress import FollowerProgress, FollowerSession
 
 
 def fetch(
@@ -14,14 +14,14 @@ def fetch(
     *,
     end: int,
     now_ms: int,
-    fetcher: Fetcher | None = None,
+    session: FollowerSession | None = None,
 ) -> bool:
     return progress.on_fetch(
         fetch_offset=offset,
         log_start_offset=0,
         broker_epoch=1,
         leader_end_offset=end,
-        fetcher=fetcher,
+        session=session,
         now_ms=now_ms,
     )
 
@@ -49,9 +49,9 @@ def test_a_fetch_before_the_former_end_changes_nothing() -> None:
 
 
 def test_a_quiet_partition_was_fetched_with_every_request_of_its_session() -> None:
-    session = cast("Fetcher", SimpleNamespace(used_at_ms=50))
+    session = cast("FollowerSession", SimpleNamespace(used_at_ms=50))
     progress = FollowerProgress(2, caught_up_ms=None)
-    fetch(progress, 10, end=10, now_ms=50, fetcher=session)
+    fetch(progress, 10, end=10, now_ms=50, session=session)
     session.used_at_ms = 900
     progress.on_leader_append(from_end_offset=10)
     assert progress.caught_up_ms == 900

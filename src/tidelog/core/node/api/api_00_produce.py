@@ -2,9 +2,10 @@
 
 Appends one batch per partition to the leader's log. `acks=0` is never answered (an error closes the
 connection instead), `acks=1` is answered after the append, `acks=all` only once the high watermark
-has passed the batch; that waiting lives in replication/waiting.py. With too few in-sync replicas
-`acks=all` is refused before anything is appended. Kafka's NOT_ENOUGH_REPLICAS_AFTER_APPEND cannot
-happen: the high watermark does not pass a batch while there are too few, so the request times out.
+has passed the batch; until then it is parked (replication/produce_purgatory.py). With too few
+in-sync replicas `acks=all` is refused before anything is appended. Kafka's
+NOT_ENOUGH_REPLICAS_AFTER_APPEND cannot happen: the high watermark does not pass a batch while there
+are too few, so the request times out.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class ParkedProduce:
                 answers[at] = answers[at]._replace(error_code=code)
         self._finish()
         for partition, _, _, _ in self.waits:
-            partition.waiting.drop_done()
+            partition.purgatory.drop_done()
 
     def _finish(self) -> None:
         self.is_done = True
@@ -262,7 +263,7 @@ def _append_refused(
 
 def _park(node: Node, parked: ParkedProduce) -> None:
     for partition, _, _, end_offset in parked.waits:
-        partition.waiting.park(parked, required_end_offset=end_offset)
+        partition.purgatory.park(parked, required_end_offset=end_offset)
     node.newly_parked.append(parked)
 
 

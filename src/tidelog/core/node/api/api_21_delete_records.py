@@ -119,7 +119,7 @@ def _delete(
         return _refused(index, refusal)
     if start_offset > partition.log_start_offset:
         partition.log.delete_records_before(start_offset)
-        partition.tell_watchers()
+        partition.notify_watchers()
     if partition.log.failed is not None:
         node.on_log_failed(partition.log)
         return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR)

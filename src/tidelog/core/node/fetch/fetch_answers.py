@@ -141,7 +141,7 @@ def _count(
         fetch_offset=wanted.fetch_offset,
         log_start_offset=wanted.log_start_offset,
         broker_epoch=None if call.replica_epoch < 0 else call.replica_epoch,
-        fetcher=entry.session,
+        session=entry.session,
         now_ms=now_ms,
     )
     if proposal is not None:

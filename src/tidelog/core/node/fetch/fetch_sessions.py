@@ -15,13 +15,16 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.replication.partition import Partition
 from tidelog.core.wire.fast_fields import Topic
 from tidelog.core.wire.fetch_fast import FetchCall, FetchedPartition
+from tidelog.core.wire.sentinels import (
+    FINAL_SESSION_EPOCH,
+    INITIAL_SESSION_EPOCH,
+    NO_SESSION,
+    next_session_epoch,
+)
 
 if TYPE_CHECKING:
     from tidelog.core.node.fetch.fetch_answers import ParkedFetch
 
-NO_SESSION = 0
-INITIAL = 0
-FINAL = -1
 RACKS_FROM = 11
 TOPIC_IDS_FROM = 13
 
@@ -185,11 +188,11 @@ class FetchSessions:
 
     def context(self, call: FetchCall, version: int, now_ms: int) -> FetchSession | ErrorCode:
         """The session that this request is about, updated; or why there is none."""
-        if call.session_epoch in (INITIAL, FINAL):
+        if call.session_epoch in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
             self.remove(call.session_id)
             session = FetchSession(
                 version=version,
-                wants_id=call.session_epoch == INITIAL,
+                wants_id=call.session_epoch == INITIAL_SESSION_EPOCH,
                 is_follower=call.replica_id >= 0,
             )
             session.used_at_ms = now_ms
@@ -250,8 +253,3 @@ class FetchSessions:
                 self.remove(session_id)
                 return True
         return False
-
-
-def next_session_epoch(session_epoch: int) -> int:
-    """1, 2, ... and after the largest 32-bit number 1 again: 0 and -1 have meanings."""
-    return 1 if session_epoch == 2**31 - 1 else session_epoch + 1

@@ -20,6 +20,15 @@ def address(broker: Broker) -> Endpoint:
     return broker.endpoints[0]
 
 
+def address_of(image: ClusterImage, broker_id: int) -> tuple[str, int] | None:
+    """Host and port of a broker, if it is registered."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        return None
+    endpoint = address(broker)
+    return endpoint.host, endpoint.port
+
+
 def controller_id(image: ClusterImage, *, node_id: int) -> int:
     """Clients send changes to "the controller"; every broker takes them, so it is the one asked."""
     broker = image.brokers.get(node_id)

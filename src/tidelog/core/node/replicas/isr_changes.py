@@ -207,9 +207,7 @@ class IsrChanges:
             )
         )
         if code in _NOT_APPLIED:
-            assert partition.leadership is not None
-            partition.leadership.in_sync.withdraw()
-            partition.tell_watchers()  # the next fetch of who was refused asks for it again
+            partition.withdraw_proposal()
             self._node.touch(partition)
             return False
         return code not in _OUTDATED

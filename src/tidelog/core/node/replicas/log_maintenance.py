@@ -53,7 +53,7 @@ class LogMaintenance:
     def _retain(self, wall_ms: int) -> None:
         for partition in list(self._node.partitions):
             if partition.log.failed is None and partition.log.enforce_retention(wall_ms):
-                partition.tell_watchers()
+                partition.notify_watchers()
 
     def _checkpoint(self, wall_ms: int) -> None:
         self._node.replica_manager.write_checkpoints()

@@ -156,13 +156,13 @@ class ReplicaManager:
         node = self._node
         before = partition.leader_epoch
         if assigned.leader_id == node.settings.node_id:
-            node.follower_links.forget(partition)
+            node.fetcher_links.forget(partition)
             partition.lead(assigned, node.now_ms)
             node.isr_changes.consider(partition)
         elif partition.follow(assigned):
-            node.follower_links.follow(partition)
+            node.fetcher_links.follow(partition)
         if partition.leader_epoch != before:
-            partition.tell_watchers()
+            partition.notify_watchers()
         node.touch(partition)
 
     def _make(self, change: PartitionCreated | PartitionChanged) -> Partition:
@@ -201,9 +201,8 @@ class ReplicaManager:
 
     def _delete(self, partition: Partition) -> None:
         """It is no longer among the partitions; end what hangs on it, and remove its files."""
-        partition.is_deleted = True
         self._node.directory_reports.forget(partition)
-        self._node.follower_links.forget(partition)
+        self._node.fetcher_links.forget(partition)
         del self._partition_of[partition.log]
         for directory in self.directories:
             if directory.logs.get(partition.topic_partition) is partition.log:
@@ -211,10 +210,7 @@ class ReplicaManager:
                 directory.remove_log(
                     partition.topic_partition, unique=unique, wall_ms=self._wall_ms
                 )
-        partition.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition.watchers.clear()
-        partition.follower_watchers.clear()
-        partition.deletion_watchers.clear()
+        partition.delete()
 
     def _reconfigure(self, change: ConfigChanged) -> None:
         if change.resource_type == ResourceType.TOPIC:
@@ -276,7 +272,7 @@ class ReplicaManager:
             )
             self._node.trace.emit(event)
             for partition in lost:
-                self._node.follower_links.forget(partition)
+                self._node.fetcher_links.forget(partition)
                 partition.retire(ErrorCode.KAFKA_STORAGE_ERROR)
             if at == 0 or all(each.offline is not None for each in self.directories):
                 self._halt(f"log directory {directory.path} failed: {reason}")

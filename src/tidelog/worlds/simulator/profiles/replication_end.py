@@ -116,7 +116,7 @@ class Ending:
         """Parked produce requests; fetches may wait for ever."""
         for node_id, node in self._scene.cluster.running.items():
             for partition in node.partitions:
-                if len(partition.waiting):
+                if len(partition.purgatory):
                     yield f"node {node_id}: writes to {partition.topic_partition} are parked"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.fetch.fetch_sessions import FetchSession, FetchSessions, next_session_epoch
+from tidelog.core.node.fetch.fetch_sessions import FetchSession, FetchSessions
 from tidelog.core.wire.fetch_fast import FetchCall, FetchedPartition
+from tidelog.core.wire.sentinels import next_session_epoch
 
 
 def call(

@@ -41,7 +41,7 @@ def test_a_new_leader_is_asked_at_once_whatever_happened_before() -> None:
     cluster.pass_time(5_000)
     cluster.elect(2, (2, 3))
     assert cluster.produce(2, "one").code == ErrorCode.NONE
-    assert cluster.nodes[3].follower_links.leaders() == [2]
+    assert cluster.nodes[3].fetcher_links.leaders() == [2]
 
 
 def test_a_leader_that_restarted_has_forgotten_the_session_and_gets_another() -> None:
@@ -70,7 +70,7 @@ def test_a_new_partition_is_asked_for_while_the_leader_still_holds_a_fetch() -> 
     assert cluster.produce(1, "two").code == ErrorCode.NONE
     assert cluster.data(1) == cluster.data(2)
     assert cluster.nodes[1].fetch_sessions._sessions.keys() == {
-        cluster.nodes[2].follower_links._links[1]._session_id
+        cluster.nodes[2].fetcher_links._links[1]._session_id
     }, "still the same session"
 
 
@@ -244,7 +244,7 @@ def test_a_partition_that_is_deleted_is_no_longer_copied() -> None:
     cluster.produce(1, "one")
     cluster.apply(RemoveTopicRecord(topic_id=topic_id(NUMBER)))
     cluster.pass_time(1_000)
-    assert cluster.nodes[2].follower_links.leaders() == []
+    assert cluster.nodes[2].fetcher_links.leaders() == []
 
 
 @pytest.mark.parametrize("fsync", ["group", "always"])
@@ -287,7 +287,7 @@ def test_a_follower_that_comes_back_on_a_new_link_leaves_no_second_session_behin
     cluster = Brokers(1, 2)
     cluster.produce(1, "one")
     for _ in range(3):
-        link = cluster.nodes[2].follower_links._links[1].link
+        link = cluster.nodes[2].fetcher_links._links[1].link
         assert link is not None
         link.end("reset", cluster.now_ms)
         cluster.nodes[2].end_of_tick(cluster.now_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.replication.waiting import Waiting
+from tidelog.core.replication.produce_purgatory import ProducePurgatory
 
 
 class Parked:
@@ -21,7 +21,7 @@ class Parked:
 
 
 def test_nobody_is_released_before_the_high_watermark_covers_its_end() -> None:
-    waiting = Waiting(high_watermark=10)
+    waiting = ProducePurgatory(high_watermark=10)
     first, second = Parked(), Parked()
     waiting.park(first, required_end_offset=11)
     waiting.park(second, required_end_offset=15)
@@ -35,7 +35,7 @@ def test_nobody_is_released_before_the_high_watermark_covers_its_end() -> None:
 
 
 def test_a_duplicate_of_an_earlier_batch_waits_behind_the_later_ones() -> None:
-    waiting = Waiting(high_watermark=0)
+    waiting = ProducePurgatory(high_watermark=0)
     later, duplicate = Parked(), Parked()
     waiting.park(later, required_end_offset=20)
     waiting.park(duplicate, required_end_offset=5)
@@ -49,21 +49,21 @@ def test_a_duplicate_of_an_earlier_batch_waits_behind_the_later_ones() -> None:
 
 
 def test_what_is_already_covered_may_not_be_parked() -> None:
-    waiting = Waiting(high_watermark=10)
+    waiting = ProducePurgatory(high_watermark=10)
 
     with pytest.raises(AssertionError, match="already covered"):
         waiting.park(Parked(), required_end_offset=10)
 
 
 def test_the_high_watermark_never_goes_back() -> None:
-    waiting = Waiting(high_watermark=10)
+    waiting = ProducePurgatory(high_watermark=10)
 
     with pytest.raises(AssertionError, match="never goes back"):
         waiting.on_high_watermark(9)
 
 
 def test_those_answered_otherwise_are_forgotten() -> None:
-    waiting = Waiting(high_watermark=0)
+    waiting = ProducePurgatory(high_watermark=0)
     expired, alive = Parked(), Parked()
     waiting.park(expired, required_end_offset=1)
     waiting.park(alive, required_end_offset=2)

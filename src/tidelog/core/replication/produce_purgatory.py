@@ -38,12 +38,12 @@ class FollowerWatcher(Watcher, Protocol):
         """The follower may be outside now: its next request asks to be let in."""
 
 
-def tell(watchers: Iterable[Watcher]) -> None:
+def notify(watchers: Iterable[Watcher]) -> None:
     for watcher in list(watchers):
         watcher.on_partition_changed()
 
 
-class Waiting:
+class ProducePurgatory:
     """One partition's parked produce requests.
 
     Invariant: every parked end offset is above the high watermark that was last announced, and

@@ -1,4 +1,8 @@
-"""One partition that is copied from its leader: what is asked, and what becomes of the answers."""
+"""The follower's machine: fetches one partition from its leader, in one leader epoch.
+
+It decides what to ask and what becomes of the answers: append, truncate, start anew, wait. All
+partitions of one leader share a link (fetcher_links.py); the rules are in follower.py.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.alarms import Alarm
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.replication import events
+from tidelog.core.replication.fetcher_port import FetcherPort
 from tidelog.core.replication.follower import (
     EpochEnd,
     Reaction,
@@ -32,121 +37,137 @@ from tidelog.core.wire.messages.api_02_list_offsets import (
 )
 from tidelog.core.wire.record_batch import CorruptBatch
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
-    from tidelog.core.node.follower_links import FollowerLink
-    from tidelog.core.node.node import Node
+    from tidelog.core.replication.fetcher_links import FetcherLink
 
-Key = tuple[bytes, int]
+PartitionKey = tuple[bytes, int]
 """A partition by topic id and index."""
 
 LIST_OFFSETS_VERSION = 10
-LATEST = -1
-EARLIEST = -2
-UNKNOWN_EPOCH = -1
-DROPPED_TOLD_MAX = 100
+DROPPED_BATCHES_TRACED_MAX = 100
 
 
-class State(Enum):
-    """ASKING: part of the link's fetches. PAUSED: by an alarm, or until the metadata changes."""
+class FetcherState(Enum):
+    """FETCHING: part of the link's requests. PAUSED: by an alarm, or until the metadata changes.
 
-    ASKING = "asking"
+    FINDING_RANGE: its offset is not in the leader's log, and ListOffsets is under way.
+    """
+
     PAUSED = "paused"
-    RANGING = "ranging"
+    FETCHING = "fetching"
+    FINDING_RANGE = "finding range"
     ENDED = "ended"
 
 
-class Copy:
-    """Follows in one leader epoch. Invariant: fetches from the log's end, and only when synced."""
+_S = FetcherState
+NEXT: dict[FetcherState, frozenset[FetcherState]] = {
+    _S.PAUSED: frozenset({_S.FETCHING, _S.ENDED}),
+    _S.FETCHING: frozenset({_S.PAUSED, _S.FINDING_RANGE, _S.ENDED}),
+    _S.FINDING_RANGE: frozenset({_S.FETCHING, _S.PAUSED, _S.ENDED}),
+    _S.ENDED: frozenset(),
+}
+assert set(NEXT) == set(FetcherState)
 
-    __slots__ = ("_failures", "_node", "_pause", "_sent", "_state", "key", "link", "partition")
 
-    def __init__(self, node: Node, link: FollowerLink, partition: Partition) -> None:
-        self._node = node
+class ReplicaFetcher:
+    """Invariant: fetches from the log's end, and only when that is as durable as it must be."""
+
+    __slots__ = ("_failures", "_pause", "_port", "_sent", "_state", "key", "link", "partition")
+
+    def __init__(self, port: FetcherPort, link: FetcherLink, partition: Partition) -> None:
+        self._port = port
         self.link = link
         self.partition = partition
-        self.key: Key = (partition.topic_id, partition.topic_partition.index)
-        self._state = State.PAUSED
+        self.key: PartitionKey = (partition.topic_id, partition.topic_partition.index)
+        self._state = FetcherState.PAUSED
         self._sent: FetchedPartition | None = None
         self._failures = 0
         self._pause: Alarm | None = None
 
     @property
-    def is_asking(self) -> bool:
-        return self._state is State.ASKING
+    def is_fetching(self) -> bool:
+        return self._state is FetcherState.FETCHING
 
-    def ask(self) -> None:
-        """Take part in the link's fetches from now on."""
-        self._state = State.ASKING
+    def _become(self, state: FetcherState) -> None:
+        """The only way a fetcher changes state."""
+        assert state in NEXT[self._state], f"{self._state.name} may not become {state.name}"
+        self._state = state
+
+    def start(self) -> None:
+        """Take part in the link's requests from now on."""
+        self._become(FetcherState.FETCHING)
         self._sent = None
-        self._go_on()
+        self._request_next()
 
     def end(self) -> None:
-        self._state = State.ENDED
+        self._become(FetcherState.ENDED)
         self._cancel_pause()
 
     def on_link_closed(self) -> None:
-        """What was asked beside the fetches is lost, too; the next link begins anew."""
+        """A ListOffsets that was under way is lost, too; the next link begins anew."""
         self._sent = None
-        if self._state is State.RANGING:
-            self._state = State.ASKING
-        if self.is_asking:
-            self._go_on()
+        if self._state is FetcherState.FINDING_RANGE:
+            self._become(FetcherState.FETCHING)
+        if self.is_fetching:
+            self._request_next()
 
-    def on_synced(self, partition: Partition) -> None:
-        log = partition.log
+    def on_synced(self) -> None:
+        """More of the log is durable; the next request waits for all of it."""
+        log = self.partition.log
         if log.synced_end_offset >= log.log_end_offset:
             self.link.on_synced(self)
 
-    def wanted(self, bytes_max: int) -> FetchedPartition:
-        """What to say about this partition in the next request."""
+    def next_request(self) -> FetchedPartition:
+        """This partition's part of the link's next request."""
         log = self.partition.log
         latest = log.latest_leader_epoch
         self._sent = FetchedPartition(
             self.key[1],
             self.partition.leader_epoch,
             log.log_end_offset,
-            UNKNOWN_EPOCH if latest is None else latest,
+            NO_LEADER_EPOCH if latest is None else latest,
             log.log_start_offset,
-            bytes_max,
+            self._port.settings.partition_bytes_max,
         )
         return self._sent
 
-    def _go_on(self) -> None:
-        """Mention it in the next request, once all that it has is as durable as it must be."""
+    def _request_next(self) -> None:
+        """Be in the link's next request, once all that it has is as durable as it must be."""
         partition = self.partition
         log = partition.log
         if partition.waits_for_sync and log.synced_end_offset < log.log_end_offset:
             self.link.wait_for_sync(self)
-            self._node.touch(partition)
+            self._port.touch(partition)
         else:
-            self.link.mention(self)
+            self.link.include(self)
 
     # Answers
 
-    def take(self, found: AnsweredPartition, now_ms: int) -> None:
-        """What the leader says; only if it answers the question as it would be asked now."""
+    def on_answer(self, answered: AnsweredPartition, now_ms: int) -> None:
+        """What the leader says; it counts only if the same would be asked now."""
         sent = self._sent
         if (
             sent is None
-            or not self.is_asking
+            or not self.is_fetching
             or sent.fetch_offset != self.partition.log.log_end_offset
             or sent.current_leader_epoch != self.partition.leader_epoch
         ):
             return
-        if found.error_code != ErrorCode.NONE:
-            self._refused(found.error_code, now_ms)
-        elif found.diverging is not None:
-            self._leave(EpochEnd(*found.diverging), found.log_start_offset, now_ms)
+        if answered.error_code != ErrorCode.NONE:
+            self._on_refused(answered.error_code, now_ms)
+        elif answered.diverging is not None:
+            self._on_diverged(EpochEnd(*answered.diverging), answered.log_start_offset, now_ms)
             self._on_progress()
-        elif self._append(found, now_ms):
-            self._take_fences(found)
+        elif self._append(answered, now_ms):
+            self._take_fences(answered)
             self._on_progress()
 
     def _on_progress(self) -> None:
         self._failures = 0
         if self.partition.log.failed is not None:
-            self._node.on_log_failed(self.partition.log)
+            self._port.on_log_failed(self.partition.log)
             return
         sent, log = self._sent, self.partition.log
         if sent is not None and (sent.fetch_offset, sent.log_start_offset) == (
@@ -154,16 +175,16 @@ class Copy:
             log.log_start_offset,
         ):
             return
-        self._go_on()
+        self._request_next()
 
-    def _append(self, found: AnsweredPartition, now_ms: int) -> bool:
-        if not found.records:
+    def _append(self, answered: AnsweredPartition, now_ms: int) -> bool:
+        if not answered.records:
             return True
         log = self.partition.log
-        wall_ms = self._node.wall_ms(now_ms)
+        wall_ms = self._port.wall_ms(now_ms)
         try:
             try:
-                self._write(found.records, wall_ms)
+                self._write(answered.records, wall_ms)
             except OffsetsOutOfOrder as bad:
                 if (
                     log.log_start_offset != log.log_end_offset
@@ -172,7 +193,7 @@ class Copy:
                     raise
                 # The leader's first record lies in the middle of a batch, which comes as a whole.
                 log.start_anew_at(bad.base_offset, wall_ms=wall_ms)
-                self._write(found.records, wall_ms)
+                self._write(answered.records, wall_ms)
         except (CorruptBatch, OffsetsOutOfOrder) as bad:
             self._back_off(f"bad records: {bad}", now_ms)
             return False
@@ -184,21 +205,21 @@ class Copy:
             records, wall_ms=wall_ms, leader_epoch_max=partition.leader_epoch
         )
 
-    def _take_fences(self, found: AnsweredPartition) -> None:
+    def _take_fences(self, answered: AnsweredPartition) -> None:
         """High watermark first: the log's start never passes it."""
         partition = self.partition
         log = partition.log
         if log.failed is not None:
             return
-        moved = partition.follow_high_watermark(found.high_watermark)
-        start_offset = min(found.log_start_offset, log.high_watermark)
+        moved = partition.follow_high_watermark(answered.high_watermark)
+        start_offset = min(answered.log_start_offset, log.high_watermark)
         if start_offset > log.log_start_offset:
             log.delete_records_before(start_offset)
             moved = True
         if moved:
-            partition.tell_watchers()
+            partition.notify_watchers()
 
-    def _leave(self, diverging: EpochEnd, leader_start_offset: int, now_ms: int) -> None:
+    def _on_diverged(self, diverging: EpochEnd, leader_start_offset: int, now_ms: int) -> None:
         """Give up what the leader does not share; of the other fences of its answer none counts.
 
         Behind the leader's start nothing can be compared. What would be kept from before it is
@@ -217,7 +238,7 @@ class Copy:
         before, high_watermark = log.log_end_offset, log.high_watermark
         dropped = _batches_from(log, end_offset)
         if log.truncate_to(end_offset):
-            self._node.trace.emit(
+            self._port.trace.emit(
                 events.FollowerTruncated(
                     partition=str(partition.topic_partition),
                     broker_id=partition.node_id,
@@ -228,14 +249,14 @@ class Copy:
                     dropped=dropped,
                 )
             )
-            partition.tell_watchers()
+            partition.notify_watchers()
         self._sent = None
 
     def _start_anew(self, offset: int, now_ms: int) -> None:
         partition = self.partition
         before = partition.log.log_end_offset
-        partition.log.start_anew_at(offset, wall_ms=self._node.wall_ms(now_ms))
-        self._node.trace.emit(
+        partition.log.start_anew_at(offset, wall_ms=self._port.wall_ms(now_ms))
+        self._port.trace.emit(
             events.FollowerStartedAnew(
                 partition=str(partition.topic_partition),
                 broker_id=partition.node_id,
@@ -244,39 +265,42 @@ class Copy:
                 at_offset=offset,
             )
         )
-        partition.tell_watchers()
+        partition.notify_watchers()
         self._sent = None
 
-    # Trouble
+    # Refusals
 
-    def _refused(self, code: int, now_ms: int) -> None:
-        reaction = reaction_to(code)
-        if reaction is Reaction.FIND_RANGE:
+    def _on_refused(self, code: int, now_ms: int) -> None:
+        if reaction_to(code) is Reaction.FIND_RANGE:
             self._find_range(now_ms)
-        elif reaction is Reaction.AWAIT_METADATA:
+        else:
+            self._wait_after(code, now_ms)
+
+    def _wait_after(self, code: int, now_ms: int) -> None:
+        if reaction_to(code) is Reaction.AWAIT_METADATA:
             self._stand_still(f"refused with {code}", None)
         else:
             self._back_off(f"refused with {code}", now_ms)
 
     def _back_off(self, reason: str, now_ms: int) -> None:
         self._failures += 1
-        at_most_ms = self._node.settings.integer("replica.fetch.backoff.ms")
+        at_most_ms = self._port.settings.backoff_ms_max
         wait_ms = back_off_ms(self._failures, at_most_ms=at_most_ms)
         self._stand_still(reason, wait_ms)
-        self._pause = self._node.alarms.at(now_ms + wait_ms, self._resume)
+        self._pause = self._port.alarms.at(now_ms + wait_ms, self._resume)
 
     def _resume(self, now_ms: int) -> None:
         self._pause = None
-        if self._state is State.PAUSED:
-            self.ask()
+        if self._state is FetcherState.PAUSED:
+            self.start()
 
     def _stand_still(self, reason: str, wait_ms: int | None) -> None:
-        self._state = State.PAUSED
+        self._become(FetcherState.PAUSED)
         self._cancel_pause()
-        self.link.hush(self)
-        self._node.trace.emit(
+        self.link.exclude(self)
+        self._port.trace.emit(
             events.FollowerBackedOff(
-                broker_id=self._node.settings.node_id,
+                broker_id=self._port.settings.node_id,
                 leader_id=self.link.leader_id,
                 partition=str(self.partition.topic_partition),
                 reason=reason,
@@ -292,55 +316,48 @@ class Copy:
     # Out of range
 
     def _find_range(self, now_ms: int) -> None:
-        """Ask where the leader's log begins and ends; meanwhile the others go on."""
+        """Ask where the leader's log begins and ends; meanwhile the other partitions go on."""
         link = self.link.link
         assert link is not None, "it has just answered"
-        self._state = State.RANGING
-        self.link.hush(self)
-        known: dict[int, int] = {}
+        self._become(FetcherState.FINDING_RANGE)
+        self.link.exclude(self)
+        offsets: dict[int, int] = {}
 
-        def then(asked: int, answer: Message | NoAnswer, now_ms: int) -> None:
-            if self._state is not State.RANGING or not isinstance(answer, ListOffsetsResponse):
+        def then(timestamp: int, answer: Message | NoAnswer, now_ms: int) -> None:
+            is_waiting = self._state is FetcherState.FINDING_RANGE
+            if not is_waiting or not isinstance(answer, ListOffsetsResponse):
                 return  # ended, or the link did; both have been dealt with
             found = answer.topics[0].partitions[0]
             if found.error_code != ErrorCode.NONE:
-                self._refused_range(found.error_code, now_ms)
+                self._wait_after(found.error_code, now_ms)
                 return
-            known[asked] = found.offset
-            if len(known) == 2:
-                self._restart(known[EARLIEST], known[LATEST], now_ms)
+            offsets[timestamp] = found.offset
+            if len(offsets) == 2:
+                self._restart(offsets[EARLIEST_TIMESTAMP], offsets[LATEST_TIMESTAMP], now_ms)
 
-        timeout_ms = self._node.settings.integer("replica.socket.timeout.ms")
-        for asked in (LATEST, EARLIEST):
+        for timestamp in (LATEST_TIMESTAMP, EARLIEST_TIMESTAMP):
             link.ask(
-                self._range_question(asked),
+                self._list_offsets(timestamp),
                 LIST_OFFSETS_VERSION,
-                partial(then, asked),
-                timeout_ms=timeout_ms,
+                partial(then, timestamp),
+                timeout_ms=self._port.settings.socket_timeout_ms,
                 now_ms=now_ms,
             )
 
-    def _range_question(self, asked: int) -> ListOffsetsRequest:
+    def _list_offsets(self, timestamp: int) -> ListOffsetsRequest:
         topic_partition = self.partition.topic_partition
-        question = ListOffsetsPartition(
+        partition = ListOffsetsPartition(
             partition_index=topic_partition.index,
             current_leader_epoch=self.partition.leader_epoch,
-            timestamp=asked,
+            timestamp=timestamp,
         )
         return ListOffsetsRequest(
-            replica_id=self._node.settings.node_id,
-            topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[question])],
+            replica_id=self._port.settings.node_id,
+            topics=[ListOffsetsTopic(name=topic_partition.topic, partitions=[partition])],
         )
 
-    def _refused_range(self, code: int, now_ms: int) -> None:
-        if reaction_to(code) is Reaction.AWAIT_METADATA:
-            self._stand_still(f"refused with {code}", None)
-        else:
-            self._back_off(f"refused with {code}", now_ms)
-
     def _restart(self, leader_start_offset: int, leader_end_offset: int, now_ms: int) -> None:
-        partition = self.partition
-        log = partition.log
+        log = self.partition.log
         before = log.log_end_offset
         start = new_start(
             log_end_offset=before,
@@ -355,9 +372,9 @@ class Copy:
             self._back_off("out of range, and in range again", now_ms)
             return
         if log.failed is not None:
-            self._node.on_log_failed(log)
+            self._port.on_log_failed(log)
             return
-        self.ask()
+        self.start()
 
 
 def _batches_from(log: Log, start_offset: int) -> tuple[tuple[int, int, int], ...]:
@@ -368,7 +385,7 @@ def _batches_from(log: Log, start_offset: int) -> tuple[tuple[int, int, int], ..
     try:
         return tuple(
             (header.base_offset, header.end_offset, header.leader_epoch)
-            for header in islice(log.batch_headers(start_offset), DROPPED_TOLD_MAX)
+            for header in islice(log.batch_headers(start_offset), DROPPED_BATCHES_TRACED_MAX)
         )
     except (CorruptBatch, DiskError):
         return ()
