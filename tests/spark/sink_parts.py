@@ -13,7 +13,8 @@ from tests.spark.transactions import wait_until_ended
 from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.shells.sink_task import SinkTask
-from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt, name_of
+from tidelog.client.sink.options import GROUP_PREFIX, SinkOptions
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
 from tidelog.core.wire.records import NewRecord, build
 
 QUERY = "query-1"
@@ -58,24 +59,22 @@ class Sink:
         transaction_timeout_ms: int | None = None,
         resume_at: int | None = None,
     ) -> SinkDriver:
-        return SinkDriver(
-            self.settings,
+        options = SinkOptions(
+            bootstrap=self.bootstrap,
             sink_id=self.sink_id,
             topics=[self.topic],
-            query_id=query_id,
-            run_id=run_id,
             transaction_timeout_ms=transaction_timeout_ms,
             resume_at=resume_at,
-            timeout_s=PATIENCE_S,
         )
+        return SinkDriver(options, query_id=query_id, run_id=run_id, timeout_s=PATIENCE_S)
 
-    def write(self, begun: Begun, rows: Rows, *, salt: int = 1) -> list[Receipt]:
+    def write(self, begun: BatchTicket, rows: Rows, *, salt: int = 1) -> list[Receipt]:
         with SinkTask(self.settings, begun, salt=salt) as task:
             for partition, values in rows.items():
                 self.append(task, begun, partition, list(values))
             return task.finish()
 
-    def append(self, task: SinkTask, begun: Begun, partition: int, values: list[str]) -> None:
+    def append(self, task: SinkTask, begun: BatchTicket, partition: int, values: list[str]) -> None:
         """The first batch has as many records as the salt says, then tens."""
         while values:
             first = task.first_batch_records_max(self.topic, partition, available=len(values))
@@ -92,9 +91,9 @@ class Sink:
         driver.commit(self.write(begun, rows))
         return True
 
-    def begun(self, driver: SinkDriver, batch_id: int) -> Begun:
+    def begun(self, driver: SinkDriver, batch_id: int) -> BatchTicket:
         begun = driver.begin(batch_id, source_hash(batch_id))
-        assert isinstance(begun, Begun)
+        assert isinstance(begun, BatchTicket)
         return begun
 
     def committed(self) -> list[str]:
@@ -123,7 +122,7 @@ def values_of(*batch_ids: int) -> list[str]:
 
 def wait_until_decided(bootstrap: str, sink_id: str) -> None:
     """Until readers find all that the sink has published."""
-    wait_until_ended(bootstrap, name_of(sink_id))
+    wait_until_ended(bootstrap, GROUP_PREFIX + sink_id)
 
 
 def read_committed(bootstrap: str, topic: str) -> list[str]:

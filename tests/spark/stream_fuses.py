@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidelog.client.shells.loop import Loop
 from tidelog.client.shells.sink_driver import SinkDriver
-from tidelog.client.sink.values import AlreadyPublished, Begun
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +133,7 @@ class FusedDriver(SinkDriver):
         with FUSES.during("take over"):
             super().take_over()
 
-    def begin(self, batch_id: int, source_hash: str) -> Begun | AlreadyPublished:
+    def begin(self, batch_id: int, source_hash: str) -> BatchTicket | AlreadyPublished:
         with FUSES.during("begin"):
             return super().begin(batch_id, source_hash)
 
@@ -145,14 +145,14 @@ class FusedDriver(SinkDriver):
 class FusedWriter:
     """A task that takes the fuses of its driver along."""
 
-    def __init__(self, plan: Any, begun: Begun) -> None:
+    def __init__(self, plan: Any, begun: BatchTicket) -> None:
         self._plan = plan
         self._begun = begun
         self._fuses = FUSES.fuses
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from tidelog.client.shells import sink_task
-        from tidelog.spark.sink.writing import Writer
+        from tidelog.spark.sink.task_writer import TaskWriter
 
         mine = [
             each
@@ -162,12 +162,12 @@ class FusedWriter:
         ]
         FUSES.arm(mine, phase="task")
         sink_task.Loop = FusedLoop  # type: ignore[misc]
-        yield from Writer(self._plan, self._begun)(batches)
+        yield from TaskWriter(self._plan, self._begun)(batches)
 
 
 def install() -> None:
     """In the driver's process, which must lead a session of its own."""
-    from tidelog.client.shells import sink_leading
+    from tidelog.client.shells import sink_runner
     from tidelog.spark.sink import exactly_once as module
 
     assert os.getsid(0) == os.getpid(), "whoever kills its session must be alone in it"
@@ -182,7 +182,7 @@ def install() -> None:
     patched.sync_offsets = fused_sync
     patched.SinkDriver = FusedDriver
     patched.Writer = FusedWriter
-    sink_leading.Loop = FusedLoop  # type: ignore[misc]
+    sink_runner.Loop = FusedLoop  # type: ignore[misc]
 
 
 # What fuses do. The driver leads its session and its process group; the JVM is in both, Spark's

@@ -20,8 +20,8 @@ from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from tests.spark.stream_fuses import FUSES, Fuse, install
+from tidelog.client.events import BatchBegun
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.events import BatchBegun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,10 +88,10 @@ def fuses_of(told: Sequence[Any]) -> list[Fuse]:
 def uncheck_marker() -> None:
     """The mistake that the sink exists to prevent: whatever is offered is published."""
     from tidelog.client.sink import driver
-    from tidelog.client.sink.judgement import Verdict
+    from tidelog.client.sink.marker import PublishDecision
 
     patched: Any = driver
-    patched.judge = lambda *given, **more: Verdict.PUBLISH
+    patched.judge = lambda *given, **more: PublishDecision.PUBLISH
 
 
 def stream(spark: Any, wish: Wish) -> None:

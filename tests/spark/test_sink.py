@@ -14,9 +14,9 @@ from tests.process.wire import NO_GROUP
 from tests.spark.sink_parts import wait_until_decided
 from tests.spark.sink_streams import Stream, sink, values
 from tests.spark.topics import NewTopic
+from tidelog.client.events import BatchAborted, BatchCommitted, BatchSkipped
 from tidelog.client.producer.partitioner import murmur2
 from tidelog.client.sink.errors import SinkRefused
-from tidelog.client.sink.events import BatchAborted, BatchCommitted, BatchSkipped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

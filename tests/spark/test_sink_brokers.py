@@ -18,7 +18,7 @@ from tests.spark.sink_parts import Sink, rows_of, values_of
 from tests.spark.topics import NewTopic
 from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.values import name_of
+from tidelog.client.sink.options import GROUP_PREFIX
 
 pytestmark = [pytest.mark.java, pytest.mark.long]
 
@@ -42,7 +42,10 @@ def coordinator(kafka: KafkaCluster, sink: Sink, key_type: int) -> int:
 
         def known() -> int:
             (found,) = wire.ask(
-                "FindCoordinator", 4, key_type=key_type, coordinator_keys=[name_of(sink.sink_id)]
+                "FindCoordinator",
+                4,
+                key_type=key_type,
+                coordinator_keys=[GROUP_PREFIX + sink.sink_id],
             ).coordinators
             return 0 if found.error_code else int(found.node_id)
 

@@ -23,8 +23,9 @@ from tidelog.client.sink.errors import (
     SinkRefused,
     TransactionTimedOut,
 )
-from tidelog.client.sink.guards.salted_first_batch import first_batch_records_max
-from tidelog.client.sink.values import AlreadyPublished, Begun
+from tidelog.client.sink.guards import first_batch_records_max
+from tidelog.client.sink.options import SinkOptions
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket
 
 pytestmark = pytest.mark.java
 
@@ -246,7 +247,7 @@ def test_a_batch_that_outlives_its_transaction_is_refused_loudly(sink: Sink) -> 
     assert sink.committed() == values_of(0)
 
 
-def refuses(sink: Sink, begun: Begun) -> bool:
+def refuses(sink: Sink, begun: BatchTicket) -> bool:
     """Whether a task of this batch cannot join any more."""
     with SinkTask(sink.settings, begun, salt=9) as task:
         try:
@@ -279,10 +280,10 @@ def test_a_cluster_without_transactions_is_refused_in_one_line(
     tidelog3: tidelog.Cluster, new_topic: NewTopic
 ) -> None:
     topic = new_topic(tidelog3)
-    settings = {"bootstrap.servers": tidelog3.bootstrap_servers}
+    options = SinkOptions(bootstrap=tidelog3.bootstrap_servers, sink_id="s", topic=topic)
 
     with (
-        SinkDriver(settings, sink_id="s", topics=[topic], query_id=QUERY) as driver,
+        SinkDriver(options, query_id=QUERY) as driver,
         pytest.raises(ClusterUnfit, match=r"no transactions: .* Apache Kafka 3\.6") as told,
     ):
         driver.take_over()

@@ -15,8 +15,9 @@ from tests.process.waiting import PATIENCE_S
 from tests.spark.sink_parts import wait_until_decided
 from tests.spark.sink_streams import Stream, sink, values
 from tests.spark.topics import NewTopic
-from tidelog.client.sink.events import BatchAborted, BatchCommitted
-from tidelog.client.sink.values import Begun, name_of
+from tidelog.client.events import BatchAborted, BatchCommitted
+from tidelog.client.sink.options import GROUP_PREFIX
+from tidelog.client.sink.values import BatchTicket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,16 +39,16 @@ def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
 class WritesTwice:
     """A task whose rows are written by two attempts; only the second one is heard of."""
 
-    def __init__(self, plan: Any, begun: Begun) -> None:
+    def __init__(self, plan: Any, begun: BatchTicket) -> None:
         self._plan = plan
         self._begun = begun
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from tidelog.spark.sink.writing import Writer, write_rows
+        from tidelog.spark.sink.task_writer import TaskWriter, write_rows
 
         rows = list(batches)
         write_rows(self._plan, self._begun, iter(rows), salt=10**6)
-        yield from Writer(self._plan, self._begun)(iter(rows))
+        yield from TaskWriter(self._plan, self._begun)(iter(rows))
 
 
 def test_a_second_writer_in_a_task_is_found_and_the_batch_begun_again(
@@ -115,7 +116,7 @@ def forget(kafka: KafkaCluster, topic: str) -> None:
     """What `offsets.retention.minutes` does in the end."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     wait_until_decided(kafka.bootstrap_servers, topic)
-    (deleted,) = admin.delete_consumer_groups([name_of(topic)]).values()
+    (deleted,) = admin.delete_consumer_groups([GROUP_PREFIX + topic]).values()
     deleted.result(PATIENCE_S)
 
 

@@ -20,7 +20,7 @@ from tests.process.wire import WireClient
 from tests.spark.conftest import KAFKA_SETTINGS
 from tests.spark.stream_pipes import Pipe
 from tests.spark.stream_runs import Programs
-from tidelog.client.sink.values import name_of
+from tidelog.client.sink.options import GROUP_PREFIX
 
 pytestmark = [
     pytest.mark.java,
@@ -54,7 +54,7 @@ def victim(kafka: KafkaCluster, pipe: Pipe, who: str) -> int:
     key_type = GROUP_KEY if who == "group coordinator" else TRANSACTION_KEY
     with WireClient(kafka.nodes[0].address) as wire:
         answer = wire.ask(
-            "FindCoordinator", 4, key_type=key_type, coordinator_keys=[name_of(pipe.topic)]
+            "FindCoordinator", 4, key_type=key_type, coordinator_keys=[GROUP_PREFIX + pipe.topic]
         )
     return int(answer.coordinators[0].node_id)
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.shells.blocking_clients import Admin
-from tidelog.client.shells.connectivity import unreachable
-from tidelog.client.shells.sink_fitness import unfit
+from tidelog.client.shells.connectivity import unfit_for_sinks, unreachable
 from tidelog.demo.accounts import PublishedOrders
 from tidelog.demo.errors import DemoFailed, Say
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
@@ -36,7 +35,7 @@ class ExistingKafka:
 
     def start(self) -> None:
         settings = {"bootstrap.servers": self.servers}
-        if problem := unreachable(settings) or unfit(settings):
+        if problem := unreachable(settings) or unfit_for_sinks(settings):
             raise DemoFailed(f"--bootstrap: {problem}")
         with Admin(settings) as admin:
             brokers = len(admin.ask(describe_cluster(), timeout_s=ANSWER_WITHIN_S).brokers)

@@ -1,6 +1,6 @@
 """The sink's task for programs: writes encoded batches, waits for acknowledgements, gives receipts.
 
-with SinkTask({"bootstrap.servers": "localhost:9092"}, begun, salt=attempt) as task:
+with SinkTask({"bootstrap.servers": "localhost:9092"}, ticket, salt=attempt) as task:
     for partition, batches in encoded:
         task.write("revenue", partition, batches)
     receipts = task.finish()
@@ -14,9 +14,9 @@ from tidelog.client.config import client_config
 from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
-from tidelog.client.sink.guards.salted_first_batch import first_batch_records_max
-from tidelog.client.sink.task import Task
-from tidelog.client.sink.values import Begun, Encoded, Receipt
+from tidelog.client.sink.guards import first_batch_records_max
+from tidelog.client.sink.task import SinkTaskMachine
+from tidelog.client.sink.values import BatchTicket, EncodedRecordBatch, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.limits import MIB
 from tidelog.core.model.trace import Trace
@@ -30,14 +30,14 @@ class SinkTask(Closeable):
     def __init__(
         self,
         settings: Given,
-        begun: Begun,
+        ticket: BatchTicket,
         *,
         salt: int,
         buffer_bytes_max: int = BUFFER_BYTES_MAX,
         trace: Trace | None = None,
     ) -> None:
         self._loop = Loop(client_config(settings), trace)
-        self._machine = Task(self._loop.client, begun)
+        self._machine = SinkTaskMachine(self._loop.client, ticket)
         self._salt = salt
         self._buffer_bytes_max = buffer_bytes_max
 
@@ -51,11 +51,11 @@ class SinkTask(Closeable):
             return None
         return first_batch_records_max(self._salt, available=available)
 
-    def write(self, topic: str, partition: int, batches: Iterable[Encoded]) -> None:
+    def write(self, topic: str, partition: int, batches: Iterable[EncodedRecordBatch]) -> None:
         """Send them, in order; waits while too much is unacknowledged. SinkError: give up."""
-        place = TopicPartition(topic, partition)
+        name = TopicPartition(topic, partition)
         for batch in batches:
-            self._machine.append(place, batch, now_ms=self._loop.now_ms())
+            self._machine.append(name, batch, now_ms=self._loop.now_ms())
             self._loop.turn(0)
             while self._is_full():
                 self._loop.turn(None)

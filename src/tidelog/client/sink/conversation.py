@@ -1,7 +1,8 @@
-"""A conversation: a generator that yields what it wants to know, and is led to its end.
+"""A conversation: a generator that yields the calls it wants to make, run to its end.
 
-Each `yield` is a tuple of wishes that are carried out at once, and gives back what came of them, in
-the same order. So the protocol is written as it is told, and a test can stop it at any step.
+Each `yield` is a tuple of calls and pauses that are carried out at once, and gives back their
+replies, in the same order. So the protocol reads from top to bottom, and a test can stop it at any
+step.
 """
 
 from __future__ import annotations
@@ -9,86 +10,96 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
 
-from tidelog.client.sink.asking import Ask, Asker, Ending, Pause, Told
-from tidelog.client.sink.decisions import Decision
+from tidelog.client.sink.call_runner import CallRunner
+from tidelog.client.sink.decisions import ErrorDecision
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.steps import Step
+from tidelog.client.sink.replies import CallOutcome, SinkReply, require_answer
+from tidelog.client.sink.requests import Pause, SinkCall, SinkStep
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.schema import Message
 
 T = TypeVar("T")
-Wish = Ask | Pause
-Steps = Generator[tuple[Wish, ...], list[Told], T]
+CallOrPause = SinkCall | Pause
+Steps = Generator[tuple[CallOrPause, ...], list[SinkReply], T]
+"""What a protocol function returns; `T` is its result."""
 
 
-def asked(ask: Ask) -> Steps[Told]:
-    """One ask alone: `told = yield from asked(...)`."""
-    (told,) = yield (ask,)
-    return told
+def call(one: SinkCall) -> Steps[SinkReply]:
+    """One call alone: `reply = yield from call(...)`."""
+    (reply,) = yield (one,)
+    return reply
 
 
-def paused(until_ms: int) -> Steps[int]:
-    """The time afterwards."""
-    (told,) = yield (Pause(until_ms),)
-    return told.now_ms
+def require(one: SinkCall) -> Steps[Message]:
+    """The answer to one call; raises a SinkError if it is not one to proceed with."""
+    return require_answer((yield from call(one)))
+
+
+def pause_until(until_ms: int) -> Steps[int]:
+    """Wait; returns the time afterwards."""
+    (reply,) = yield (Pause(until_ms),)
+    return reply.now_ms
 
 
 class Conversation(Generic[T]):
-    """Leads one generator. `then(result)` hears what it returned, or its SinkError."""
+    """Runs one generator. `then(result)` gets what it returned, or its SinkError."""
 
     def __init__(
         self,
-        asker: Asker,
+        runner: CallRunner,
         steps: Steps[T],
         then: Callable[[T | SinkError], None],
         *,
         deadline_ms: int,
         now_ms: int,
     ) -> None:
-        self._asker = asker
+        self._runner = runner
         self._steps = steps
         self._then = then
         self._deadline_ms = deadline_ms
-        self._told: list[Told | None] = []
-        self._go_on(None, now_ms)
+        self._replies: list[SinkReply | None] = []
+        self._resume(None, now_ms)
 
-    def _go_on(self, told: list[Told] | None, now_ms: int) -> None:
+    def _resume(self, replies: list[SinkReply] | None, now_ms: int) -> None:
         try:
-            wishes = next(self._steps) if told is None else self._steps.send(told)
+            yielded = next(self._steps) if replies is None else self._steps.send(replies)
         except StopIteration as end:
             self._then(end.value)
             return
         except SinkError as error:
             self._then(error)
             return
-        self._told = [None] * len(wishes)
-        for place, wish in enumerate(wishes):
-            self._wish(place, wish, now_ms)
+        self._replies = [None] * len(yielded)
+        for index, each in enumerate(yielded):
+            self._start(index, each, now_ms)
 
-    def _wish(self, place: int, wish: Wish, now_ms: int) -> None:
-        if isinstance(wish, Pause):
-            self._asker.pause(wish, lambda now_ms: self._hear(place, _woken(now_ms)))
+    def _start(self, index: int, each: CallOrPause, now_ms: int) -> None:
+        if isinstance(each, Pause):
+            self._runner.pause(each, lambda now_ms: self._on_reply(index, _after_pause(now_ms)))
             return
         deadline_ms = self._deadline_ms
-        if wish.patience_ms is not None:
-            deadline_ms = now_ms + wish.patience_ms
-        self._asker.ask(wish, lambda told: self._hear(place, told), deadline_ms=deadline_ms)
+        if each.timeout_ms is not None:
+            deadline_ms = now_ms + each.timeout_ms
+        self._runner.start(
+            each, lambda reply: self._on_reply(index, reply), deadline_ms=deadline_ms
+        )
 
-    def _hear(self, place: int, told: Told) -> None:
-        assert self._told[place] is None, "each wish is heard of once"
-        self._told[place] = told
-        heard = [each for each in self._told if each is not None]
-        if len(heard) == len(self._told):
-            self._go_on(heard, told.now_ms)
+    def _on_reply(self, index: int, reply: SinkReply) -> None:
+        assert self._replies[index] is None, "each call has one reply"
+        self._replies[index] = reply
+        replies = [each for each in self._replies if each is not None]
+        if len(replies) == len(self._replies):
+            self._resume(replies, reply.now_ms)
 
 
-def _woken(now_ms: int) -> Told:
-    return Told(
-        step=Step.VERSIONS,
-        ending=Ending.ANSWERED,
-        decision=Decision.GO_ON,
+def _after_pause(now_ms: int) -> SinkReply:
+    return SinkReply(
+        step=SinkStep.VERSIONS,
+        outcome=CallOutcome.ANSWERED,
+        decision=ErrorDecision.GO_ON,
         code=ErrorCode.NONE,
         reason="",
         answer=None,
-        asked_ms=now_ms,
+        sent_ms=now_ms,
         now_ms=now_ms,
     )

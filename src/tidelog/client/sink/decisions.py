@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from tidelog.client.sink.steps import Step
+from tidelog.client.sink.requests import SinkStep
 from tidelog.core.model.errors import ErrorCode as E
 
 
-class Decision(IntEnum):
+class ErrorDecision(IntEnum):
     """The heavier one counts where an answer has several codes."""
 
     GO_ON = 0
@@ -28,7 +28,7 @@ class Decision(IntEnum):
     """The coordinator moved or is loading: look it up, then send the same again."""
     OVER = 5
     """There is nothing left to abort."""
-    LOOK = 6
+    CHECK_MARKER = 6
     """Nobody knows whether it is committed: the marker tells."""
     BATCH_LOST = 7
     """This transaction cannot be committed: abort it. The batch may be begun again."""
@@ -39,26 +39,28 @@ class Decision(IntEnum):
 
 
 WAIT_MS = 20
-RESENT = frozenset({Decision.WAIT, Decision.AGAIN, Decision.REFRESH, Decision.FIND_AGAIN})
+RESENT = frozenset(
+    {ErrorDecision.WAIT, ErrorDecision.AGAIN, ErrorDecision.REFRESH, ErrorDecision.FIND_AGAIN}
+)
 
-Rows = Mapping[int, Decision]
+Rows = Mapping[int, ErrorDecision]
 
 
-def _rows(decision: Decision, *codes: E) -> dict[int, Decision]:
+def _rows(decision: ErrorDecision, *codes: E) -> dict[int, ErrorDecision]:
     return dict.fromkeys(codes, decision)
 
 
 EVERYWHERE: Rows = {
-    **_rows(Decision.GO_ON, E.NONE),
-    **_rows(Decision.WAIT, E.CONCURRENT_TRANSACTIONS, E.UNSTABLE_OFFSET_COMMIT),
+    **_rows(ErrorDecision.GO_ON, E.NONE),
+    **_rows(ErrorDecision.WAIT, E.CONCURRENT_TRANSACTIONS, E.UNSTABLE_OFFSET_COMMIT),
     **_rows(
-        Decision.FIND_AGAIN,
+        ErrorDecision.FIND_AGAIN,
         E.COORDINATOR_LOAD_IN_PROGRESS,
         E.COORDINATOR_NOT_AVAILABLE,
         E.NOT_COORDINATOR,
     ),
     **_rows(
-        Decision.REFRESH,
+        ErrorDecision.REFRESH,
         E.LEADER_NOT_AVAILABLE,
         E.NOT_LEADER_OR_FOLLOWER,
         E.BROKER_NOT_AVAILABLE,
@@ -70,19 +72,19 @@ EVERYWHERE: Rows = {
         E.OFFSET_NOT_AVAILABLE,
     ),
     **_rows(
-        Decision.AGAIN,
+        ErrorDecision.AGAIN,
         E.REQUEST_TIMED_OUT,
         E.NETWORK_EXCEPTION,
         E.NOT_CONTROLLER,
         E.THROTTLING_QUOTA_EXCEEDED,
     ),
-    **_rows(Decision.FENCED, E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED),
+    **_rows(ErrorDecision.FENCED, E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED),
 }
 
 # A coordinator that does not answer may have moved.
-_OF_COORDINATOR = _rows(Decision.FIND_AGAIN, E.REQUEST_TIMED_OUT, E.NETWORK_EXCEPTION)
+_OF_COORDINATOR = _rows(ErrorDecision.FIND_AGAIN, E.REQUEST_TIMED_OUT, E.NETWORK_EXCEPTION)
 _OF_LEADER = _rows(
-    Decision.REFRESH,
+    ErrorDecision.REFRESH,
     E.REQUEST_TIMED_OUT,
     E.NETWORK_EXCEPTION,
     E.UNKNOWN_TOPIC_OR_PARTITION,
@@ -90,72 +92,72 @@ _OF_LEADER = _rows(
 # Codes by which a cluster says that this transaction is not what we believe.
 _IN_TRANSACTION: Rows = {
     **_rows(
-        Decision.BATCH_LOST,
+        ErrorDecision.BATCH_LOST,
         E.UNKNOWN_SERVER_ERROR,
         E.INVALID_TXN_STATE,
         E.TRANSACTION_ABORTABLE,
     ),
-    **_rows(Decision.FENCED, E.INVALID_PRODUCER_ID_MAPPING),
+    **_rows(ErrorDecision.FENCED, E.INVALID_PRODUCER_ID_MAPPING),
 }
 
-OF_STEP: dict[Step, Rows] = {
-    Step.VERSIONS: {},
-    Step.CONFIGS: {},
+OF_STEP: dict[SinkStep, Rows] = {
+    SinkStep.VERSIONS: {},
+    SinkStep.CONFIGS: {},
     # A topic that was just created is not known to every broker yet.
-    Step.TOPICS: _rows(Decision.AGAIN, E.LEADER_NOT_AVAILABLE),
+    SinkStep.TOPICS: _rows(ErrorDecision.AGAIN, E.LEADER_NOT_AVAILABLE),
     # The coordinators' own topics are created when first needed.
-    Step.FIND: _rows(
-        Decision.AGAIN,
+    SinkStep.FIND: _rows(
+        ErrorDecision.AGAIN,
         E.COORDINATOR_LOAD_IN_PROGRESS,
         E.COORDINATOR_NOT_AVAILABLE,
         E.NOT_COORDINATOR,
         E.INVALID_REPLICATION_FACTOR,
     ),
-    Step.IDENTIFY: _OF_COORDINATOR,
+    SinkStep.IDENTIFY: _OF_COORDINATOR,
     # A group that nobody knows has no marker.
-    Step.READ_MARKER: {**_OF_COORDINATOR, **_rows(Decision.GO_ON, E.GROUP_ID_NOT_FOUND)},
-    Step.NEXT_EPOCH: _OF_COORDINATOR,
-    Step.END_OFFSETS: _OF_LEADER,
-    Step.ADD_PARTITIONS: {
+    SinkStep.READ_MARKER: {**_OF_COORDINATOR, **_rows(ErrorDecision.GO_ON, E.GROUP_ID_NOT_FOUND)},
+    SinkStep.NEXT_EPOCH: _OF_COORDINATOR,
+    SinkStep.END_OFFSETS: _OF_LEADER,
+    SinkStep.ADD_PARTITIONS: {
         **_OF_COORDINATOR,
         **_IN_TRANSACTION,
-        **_rows(Decision.AGAIN, E.UNKNOWN_TOPIC_OR_PARTITION, E.OPERATION_NOT_ATTEMPTED),
+        **_rows(ErrorDecision.AGAIN, E.UNKNOWN_TOPIC_OR_PARTITION, E.OPERATION_NOT_ATTEMPTED),
     },
-    Step.PRODUCE: {
+    SinkStep.PRODUCE: {
         **_OF_LEADER,
         **_IN_TRANSACTION,
         # Kafka says so, too, while it cannot verify that the partition is in the transaction.
         **_rows(
-            Decision.AGAIN,
+            ErrorDecision.AGAIN,
             E.CORRUPT_MESSAGE,
             E.NOT_ENOUGH_REPLICAS,
             E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         ),
         # Somebody else wrote under our name, or the log forgot us.
         **_rows(
-            Decision.BATCH_LOST,
+            ErrorDecision.BATCH_LOST,
             E.OUT_OF_ORDER_SEQUENCE_NUMBER,
             E.DUPLICATE_SEQUENCE_NUMBER,
             E.UNKNOWN_PRODUCER_ID,
         ),
     },
-    Step.TRANSACTION: {
+    SinkStep.TRANSACTION: {
         **_OF_COORDINATOR,
-        **_rows(Decision.BATCH_LOST, E.UNKNOWN_SERVER_ERROR, E.TRANSACTIONAL_ID_NOT_FOUND),
+        **_rows(ErrorDecision.BATCH_LOST, E.UNKNOWN_SERVER_ERROR, E.TRANSACTIONAL_ID_NOT_FOUND),
     },
-    Step.PRODUCERS: {**_OF_LEADER, **_rows(Decision.BATCH_LOST, E.UNKNOWN_SERVER_ERROR)},
-    Step.ADD_OFFSETS: {**_OF_COORDINATOR, **_IN_TRANSACTION},
-    Step.MARK: {
+    SinkStep.PRODUCERS: {**_OF_LEADER, **_rows(ErrorDecision.BATCH_LOST, E.UNKNOWN_SERVER_ERROR)},
+    SinkStep.ADD_OFFSETS: {**_OF_COORDINATOR, **_IN_TRANSACTION},
+    SinkStep.MARK: {
         **_OF_COORDINATOR,
         **_IN_TRANSACTION,
-        **_rows(Decision.AGAIN, E.UNKNOWN_TOPIC_OR_PARTITION),
+        **_rows(ErrorDecision.AGAIN, E.UNKNOWN_TOPIC_OR_PARTITION),
     },
     # The commit point: whatever is not a clear yes or "later" is looked up in the marker.
-    Step.COMMIT: {
-        **_rows(Decision.GO_ON, E.NONE),
-        **_rows(Decision.WAIT, E.CONCURRENT_TRANSACTIONS),
+    SinkStep.COMMIT: {
+        **_rows(ErrorDecision.GO_ON, E.NONE),
+        **_rows(ErrorDecision.WAIT, E.CONCURRENT_TRANSACTIONS),
         **_rows(
-            Decision.FIND_AGAIN,
+            ErrorDecision.FIND_AGAIN,
             E.COORDINATOR_LOAD_IN_PROGRESS,
             E.COORDINATOR_NOT_AVAILABLE,
             E.NOT_COORDINATOR,
@@ -163,10 +165,10 @@ OF_STEP: dict[Step, Rows] = {
         **_OF_COORDINATOR,
     },
     # A transaction that is decided, or not ours any more, needs no abort.
-    Step.ABORT: {
+    SinkStep.ABORT: {
         **_OF_COORDINATOR,
         **_rows(
-            Decision.OVER,
+            ErrorDecision.OVER,
             E.INVALID_TXN_STATE,
             E.INVALID_PRODUCER_EPOCH,
             E.PRODUCER_FENCED,
@@ -174,25 +176,25 @@ OF_STEP: dict[Step, Rows] = {
         ),
     },
 }
-assert set(OF_STEP) == set(Step)
+assert set(OF_STEP) == set(SinkStep)
 
 
-def decide(step: Step, code: int) -> Decision:
+def decide(step: SinkStep, code: int) -> ErrorDecision:
     """What this code means at this step."""
     known = OF_STEP[step].get(code)
     if known is not None:
         return known
-    if step is Step.COMMIT:
-        return Decision.LOOK
-    return EVERYWHERE.get(code, Decision.STOP)
+    if step is SinkStep.COMMIT:
+        return ErrorDecision.CHECK_MARKER
+    return EVERYWHERE.get(code, ErrorDecision.STOP)
 
 
-def heaviest(step: Step, codes: Iterable[int]) -> int:
+def heaviest(step: SinkStep, codes: Iterable[int]) -> int:
     """The code that decides where an answer has several."""
     return max(codes, key=lambda code: decide(step, code), default=E.NONE)
 
 
-def name_of_code(code: int) -> str:
+def code_name(code: int) -> str:
     """For people."""
     try:
         return E(code).name

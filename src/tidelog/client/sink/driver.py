@@ -1,24 +1,16 @@
 """The sink's driver: takes over, begins a transaction per batch, and is the only one who commits.
 
-Every method is a generator of wishes (`conversation.py`). Each transaction has a producer epoch of
+Every method is a generator of calls (`conversation.py`). Each transaction has a producer epoch of
 its own, so that nothing of an older one can reach it, not even a commit that comes late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
-from tidelog.client.producer.batch import ProducerIdentity
-from tidelog.client.sink import ending
-from tidelog.client.sink.asking import Ask, Ending
-from tidelog.client.sink.checking import check_batch
-from tidelog.client.sink.conversation import Steps, asked, paused
-from tidelog.client.sink.decisions import RESENT, Decision
-from tidelog.client.sink.end_offsets import end_offsets
-from tidelog.client.sink.errors import BatchLost, Fenced, OutOfTime, SinkError, SinkRefused
-from tidelog.client.sink.events import (
+from tidelog.client.events import (
     BatchAborted,
     BatchBegun,
     BatchCommitted,
@@ -27,79 +19,83 @@ from tidelog.client.sink.events import (
     MarkerRenewed,
     SinkTakenOver,
 )
-from tidelog.client.sink.fitness import ClusterFacts, check_cluster
-from tidelog.client.sink.judgement import Verdict, check_owner, check_query, judge
-from tidelog.client.sink.marker import Marker, Published
-from tidelog.client.sink.requests import (
-    Found,
-    ask_add_offsets,
-    ask_any_marker,
-    ask_identity,
-    ask_mark,
-    ask_marker,
-    ask_next_epoch,
-    found_marker,
-    told_identity,
+from tidelog.client.producer.batch import ProducerIdentity
+from tidelog.client.sink import transaction_end
+from tidelog.client.sink.cluster_checks import (
+    ClusterFacts,
+    check_cluster,
+    end_offsets,
+    partitions_of,
 )
-from tidelog.client.sink.telling import must, too_old, trouble
-from tidelog.client.sink.topics import partitions_of
-from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt, name_of
+from tidelog.client.sink.conversation import Steps, call, pause_until, require
+from tidelog.client.sink.decisions import RESENT, ErrorDecision
+from tidelog.client.sink.errors import BatchLost, Fenced, OutOfTime, SinkError, SinkRefused
+from tidelog.client.sink.guards import check_batch
+from tidelog.client.sink.marker import (
+    PublishDecision,
+    PublishedBatch,
+    SinkMarker,
+    check_owner,
+    check_query,
+    judge,
+)
+from tidelog.client.sink.options import SinkOptions
+from tidelog.client.sink.replies import CallOutcome, as_timeout, error_for, require_answer
+from tidelog.client.sink.requests import (
+    SinkCall,
+    StoredMarker,
+    add_offsets_call,
+    any_marker_call,
+    identity_call,
+    marker_call,
+    next_epoch_call,
+    read_identity,
+    read_stored_marker,
+    write_marker_call,
+)
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
 
 T = TypeVar("T")
 FRESH_MS = 500
-"""So old the marker may be when a new producer epoch is asked for; and so long whoever takes over
-waits with his first batch, until nobody acts any more on a marker that named another run."""
+"""Maximum age of the marker when a new producer epoch is asked for. Whoever takes over waits for
+as long with his first batch, until nobody acts any more on a marker that named another run."""
 DOUBTS_MAX = 20
-"""So many answers in a row may be too old; a cluster that never answers in time is told of."""
+"""How many answers in a row may be too old before the cluster counts as too slow."""
 CONTEST_MS = 1_000
-"""So long somebody who takes over has to write the marker, before we claim the sink again."""
+"""Time that somebody who takes over has to write the marker, before we claim the sink again."""
 RENEWALS_PER_RETENTION = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Which sink, for which query, and in which run of it."""
+class SinkDriverMachine:
+    """One run of one sink. Inputs: the generators, run one at a time."""
 
-    sink_id: str
-    topics: tuple[str, ...]
-    query_id: str
-    run_id: str
-    transaction_timeout_ms: int | None = None
-    resume_at: int | None = None
-
-    @property
-    def name(self) -> str:
+    def __init__(self, options: SinkOptions, *, query_id: str, run_id: str, trace: Trace) -> None:
+        self.name = options.group
         """Of the group and of the transactional id."""
-        return name_of(self.sink_id)
-
-
-class Driver:
-    """One run of one sink. Inputs: the generators, led one at a time."""
-
-    def __init__(self, plan: Plan, trace: Trace) -> None:
-        self.plan = plan
-        self.name = plan.name
-        self.open: Begun | None = None
+        self.run_id = run_id
+        self._options = options
+        self._query_id = query_id
+        self.open: BatchTicket | None = None
         """Invariant: only between a begin and its commit or abort."""
         self.facts: ClusterFacts | None = None
         self._trace = trace
         self._identity: ProducerIdentity | None = None
-        self._found: Found | None = None
-        self._offered: Published | None = None
-        self._is_loose = False
+        self._stored: StoredMarker | None = None
+        self._offered: PublishedBatch | None = None
+        self._may_be_open = False
         """A transaction of ours may be open under an epoch that we do not use any more."""
         self._opened_ms = 0
         self._marked_ms = 0
-        self._quiet_until_ms = 0
+        self._no_batch_before_ms = 0
         """Until then somebody may believe that the sink is his."""
         self._final: SinkError | None = None
 
     @property
-    def published(self) -> Published | None:
+    def published(self) -> PublishedBatch | None:
         """What the sink has published last, as far as this run knows."""
-        return self._found.marker.published if self._found is not None else None
+        return self._stored.marker.published if self._stored is not None else None
 
     def open_for_ms(self, now_ms: int) -> int | None:
         """The age of the open transaction."""
@@ -107,7 +103,7 @@ class Driver:
 
     def renewal_due_ms(self) -> int | None:
         """When the marker is to be written again; None before the sink was taken over."""
-        if self.facts is None or self._found is None:
+        if self.facts is None or self._stored is None:
             return None
         return self._marked_ms + self.facts.offsets_retention_ms // RENEWALS_PER_RETENTION
 
@@ -117,15 +113,17 @@ class Driver:
         """Fence whoever had the sink, and write our name into its marker."""
         return self._until_final(self._take_over())
 
-    def begin(self, batch_id: int, source_hash: str) -> Steps[Begun | AlreadyPublished]:
+    def begin(self, batch_id: int, source_hash: str) -> Steps[BatchTicket | AlreadyPublished]:
         """A ticket for the tasks, or the news that there is nothing to do."""
-        if self._found is None:
+        if self._stored is None:
             raise SinkRefused("the sink has to be taken over first")
-        offered = Published(query_id=self.plan.query_id, batch_id=batch_id, source_hash=source_hash)
+        offered = PublishedBatch(
+            query_id=self._query_id, batch_id=batch_id, source_hash=source_hash
+        )
         return self._until_final(self._begin(offered))
 
     def commit(self, receipts: Iterable[Receipt], *, now_ms: int) -> Steps[None]:
-        """Publish what the receipts tell of. Raises only what was aborted, and CommitUnknown."""
+        """Publish what the receipts list. Raises only what was aborted, and CommitUnknown."""
         return self._until_final(self._commit(tuple(receipts), now_ms))
 
     def abort(self, because: str) -> Steps[None]:
@@ -153,58 +151,60 @@ class Driver:
     # The protocol
 
     def _take_over(self) -> Steps[None]:
-        plan = self.plan
-        self.facts = yield from check_cluster(plan.transaction_timeout_ms)
-        yield from partitions_of(plan.topics)
+        topics = self._options.topic_names
+        self.facts = yield from check_cluster(self._options.transaction_timeout_ms)
+        yield from partitions_of(topics)
         # Nothing has been touched yet: a query that took the name of another one's sink stops here.
         yield from self._known_marker()
         timeout_ms = self.facts.transaction_timeout_ms
-        identified = yield from asked(ask_identity(self.name, transaction_timeout_ms=timeout_ms))
-        self._identity = told_identity(must(identified))
+        identified = yield from require(identity_call(self.name, transaction_timeout_ms=timeout_ms))
+        self._identity = read_identity(identified)
         # Whatever our predecessors began is decided now.
         former = yield from self._known_marker()
-        found = former or Found(TopicPartition(min(plan.topics), 0), Marker(run_id=plan.run_id))
-        yield from self._rewrite_marker(found._replace(marker=found.marker.of_run(plan.run_id)))
+        found = former or StoredMarker(
+            TopicPartition(min(topics), 0), SinkMarker(run_id=self.run_id)
+        )
+        yield from self._rewrite_marker(found._replace(marker=found.marker.of_run(self.run_id)))
         if former is not None:
-            self._quiet_until_ms = self._marked_ms + FRESH_MS
+            self._no_batch_before_ms = self._marked_ms + FRESH_MS
         self._trace.emit(
             SinkTakenOver(
                 sink=self.name,
-                run_id=plan.run_id,
+                run_id=self.run_id,
                 producer_id=self._identity.producer_id,
                 producer_epoch=self._identity.producer_epoch,
                 batch_id=self.published.batch_id if self.published is not None else None,
             )
         )
 
-    def _known_marker(self) -> Steps[Found | None]:
-        """Wherever it stands; CheckpointForeign if it is another query's."""
-        read = yield from asked(ask_any_marker(self.name))
-        found = found_marker(must(read), self.name)
-        check_query(_marker(found), self.plan.query_id, group=self.name)
+    def _known_marker(self) -> Steps[StoredMarker | None]:
+        """The marker, of whichever partition; CheckpointForeign if it is another query's."""
+        answer = yield from require(any_marker_call(self.name))
+        found = read_stored_marker(answer, self.name)
+        check_query(_marker(found), self._query_id, group=self.name)
         return found
 
-    def _begin(self, offered: Published) -> Steps[Begun | AlreadyPublished]:
+    def _begin(self, offered: PublishedBatch) -> Steps[BatchTicket | AlreadyPublished]:
         if self.open is not None:
             yield from self._abort("another batch begins")
 
-        def belongs(found: Found | None) -> Verdict:
+        def decide(found: StoredMarker | None) -> PublishDecision:
             return judge(
                 _marker(found),
                 offered,
-                run_id=self.plan.run_id,
+                run_id=self.run_id,
                 group=self.name,
-                resume_at=self.plan.resume_at,
+                resume_at=self._options.resume_at,
             )
 
-        verdict = yield from self._next_epoch(belongs)
-        if verdict == Verdict.ALREADY_PUBLISHED:
+        decision = yield from self._next_epoch(decide)
+        if decision == PublishDecision.ALREADY_PUBLISHED:
             self._trace.emit(BatchSkipped(batch_id=offered.batch_id))
             return AlreadyPublished(batch_id=offered.batch_id)
         assert self._identity is not None and self.facts is not None
-        offsets, self._opened_ms = yield from end_offsets(self.plan.topics)
+        offsets, self._opened_ms = yield from end_offsets(self._options.topic_names)
         self._offered = offered
-        self.open = Begun(
+        self.open = BatchTicket(
             transactional_id=self.name,
             batch_id=offered.batch_id,
             identity=self._identity,
@@ -214,7 +214,9 @@ class Driver:
         self._trace.emit(BatchBegun(batch_id=offered.batch_id, **self._identity._asdict()))
         return self.open
 
-    def _next_epoch(self, belongs: Callable[[Found | None], Verdict]) -> Steps[Verdict]:
+    def _next_epoch(
+        self, decide: Callable[[StoredMarker | None], PublishDecision]
+    ) -> Steps[PublishDecision]:
         """Read the marker, and only with a fresh one in hand ask for a new producer epoch.
 
         An old answer is no ground to ask on, since Kafka aborts whatever is open:
@@ -226,42 +228,42 @@ class Driver:
 
         So an answer is good for half a second, and B begins nothing for as long.
         """
-        assert self._found is not None, "taken over first"
+        assert self._stored is not None, "taken over first"
         doubts, is_contested = 0, False
         while True:
-            read = yield from asked(ask_marker(self.name, self._found.place))
-            found = found_marker(must(read), self.name)
-            verdict = belongs(found)
-            if verdict == Verdict.ALREADY_PUBLISHED:
-                return verdict
-            if read.now_ms < self._quiet_until_ms:
-                yield from paused(self._quiet_until_ms)
+            read = yield from call(marker_call(self.name, self._stored.partition))
+            found = read_stored_marker(require_answer(read), self.name)
+            decision = decide(found)
+            if decision == PublishDecision.ALREADY_PUBLISHED:
+                return decision
+            if read.now_ms < self._no_batch_before_ms:
+                yield from pause_until(self._no_batch_before_ms)
                 continue
-            told = yield from asked(self._ask_epoch(read.asked_ms + FRESH_MS))
-            if told.ending == Ending.TOO_LATE:
+            reply = yield from call(self._epoch_call(read.sent_ms + FRESH_MS))
+            if reply.outcome == CallOutcome.TOO_LATE:
                 doubts += 1
-                self._trace.emit(MarkerDoubted(age_ms=told.now_ms - read.asked_ms))
+                self._trace.emit(MarkerDoubted(age_ms=reply.now_ms - read.sent_ms))
                 if doubts == DOUBTS_MAX:
                     raise OutOfTime(
                         f"{doubts} answers about the marker of {self.name} in a row came later"
                         f" than {FRESH_MS} ms after the question: too old to act on"
                     )
-            elif told.decision == Decision.FENCED and not is_contested:
+            elif reply.decision == ErrorDecision.FENCED and not is_contested:
                 # A late task of our own may have done it, or somebody who is taking over.
-                is_contested = self._is_loose = True
-                yield from paused(told.now_ms + CONTEST_MS)
-            elif told.ending == Ending.OUT_OF_TIME or told.decision not in RESENT:
-                self._identity = told_identity(must(told))
-                self._found, self._is_loose = found or self._found, False
-                return verdict
+                is_contested = self._may_be_open = True
+                yield from pause_until(reply.now_ms + CONTEST_MS)
+            elif reply.outcome == CallOutcome.OUT_OF_TIME or reply.decision not in RESENT:
+                self._identity = read_identity(require_answer(reply))
+                self._stored, self._may_be_open = found or self._stored, False
+                return decision
 
-    def _ask_epoch(self, not_after_ms: int) -> Ask:
+    def _epoch_call(self, not_after_ms: int) -> SinkCall:
         assert self.facts is not None and self._identity is not None, "taken over first"
         timeout_ms = self.facts.transaction_timeout_ms
-        if self._is_loose:
-            ask = ask_identity(self.name, transaction_timeout_ms=timeout_ms)
-            return replace(ask, is_resent=False, not_after_ms=not_after_ms)
-        return ask_next_epoch(
+        if self._may_be_open:
+            unconditional = identity_call(self.name, transaction_timeout_ms=timeout_ms)
+            return replace(unconditional, is_resent=False, not_after_ms=not_after_ms)
+        return next_epoch_call(
             self.name,
             self._identity,
             transaction_timeout_ms=timeout_ms,
@@ -269,17 +271,17 @@ class Driver:
         )
 
     def _commit(self, receipts: Sequence[Receipt], now_ms: int) -> Steps[None]:
-        begun, offered, found = self.open, self._offered, self._found
-        if begun is None or offered is None or found is None:
+        ticket, offered, found = self.open, self._offered, self._stored
+        if ticket is None or offered is None or found is None:
             raise SinkRefused("there is no open batch to commit")
-        marked = Found(found.place, Marker(run_id=self.plan.run_id, published=offered))
+        marked = StoredMarker(found.partition, SinkMarker(run_id=self.run_id, published=offered))
         try:
-            yield from check_batch(begun, receipts, ask_add_offsets(self.name, begun.identity))
-            must((yield from asked(ask_mark(self.name, begun.identity, marked))))
+            yield from check_batch(ticket, receipts, add_offsets_call(self.name, ticket.identity))
+            yield from require(write_marker_call(self.name, ticket.identity, marked))
         except SinkError as error:
             yield from self._give_up(error, now_ms)
             raise
-        is_by_marker = yield from self._end(begun.identity, marked)
+        is_by_marker = yield from self._end(ticket.identity, marked)
         self._trace.emit(
             BatchCommitted(
                 batch_id=offered.batch_id,
@@ -290,17 +292,17 @@ class Driver:
         )
 
     def _abort(self, because: str) -> Steps[None]:
-        begun, self.open = self.open, None
-        if begun is None:
+        ticket, self.open = self.open, None
+        if ticket is None:
             return
-        self._is_loose = True
-        yield from ending.abort(self.name, begun.identity)
-        self._trace.emit(BatchAborted(batch_id=begun.batch_id, because=because))
+        self._may_be_open = True
+        yield from transaction_end.abort(self.name, ticket.identity)
+        self._trace.emit(BatchAborted(batch_id=ticket.batch_id, because=because))
 
     def _give_up(self, error: SinkError, now_ms: int) -> Steps[None]:
         if self.open is not None and isinstance(error, Fenced | BatchLost):
             timeout_ms = self.open.transaction_timeout_ms
-            error = too_old(error, open_for_ms=now_ms - self._opened_ms, timeout_ms=timeout_ms)
+            error = as_timeout(error, open_for_ms=now_ms - self._opened_ms, timeout_ms=timeout_ms)
         yield from self._abort(str(error))
         raise error
 
@@ -308,35 +310,35 @@ class Driver:
         if self.open is not None:
             return
 
-        def is_ours(found: Found | None) -> Verdict:
-            check_owner(_marker(found), run_id=self.plan.run_id, group=self.name)
-            return Verdict.PUBLISH
+        def is_ours(found: StoredMarker | None) -> PublishDecision:
+            check_owner(_marker(found), run_id=self.run_id, group=self.name)
+            return PublishDecision.PUBLISH
 
         yield from self._next_epoch(is_ours)
-        assert self._found is not None
-        yield from self._rewrite_marker(self._found)
+        assert self._stored is not None
+        yield from self._rewrite_marker(self._stored)
         last = self.published
         self._trace.emit(MarkerRenewed(batch_id=last.batch_id if last is not None else None))
 
-    def _rewrite_marker(self, found: Found) -> Steps[None]:
+    def _rewrite_marker(self, found: StoredMarker) -> Steps[None]:
         """A transaction with nothing in it but the marker."""
         assert self._identity is not None
-        self._is_loose = True
-        must((yield from asked(ask_add_offsets(self.name, self._identity))))
-        must((yield from asked(ask_mark(self.name, self._identity, found))))
+        self._may_be_open = True
+        yield from require(add_offsets_call(self.name, self._identity))
+        yield from require(write_marker_call(self.name, self._identity, found))
         yield from self._end(self._identity, found)
-        self._is_loose = False
+        self._may_be_open = False
 
-    def _end(self, identity: ProducerIdentity, marked: Found) -> Steps[bool]:
-        """The commit point; whether it was the marker that told of it."""
+    def _end(self, identity: ProducerIdentity, marked: StoredMarker) -> Steps[bool]:
+        """The commit point. Returns whether only the marker showed that it is committed."""
         is_news = marked.marker.published != self.published
-        end = yield from ending.commit(self.name, identity, marked, is_news=is_news)
-        if isinstance(end, ending.NotCommitted):
-            yield from self._give_up(trouble(end.told), end.told.now_ms)
+        end = yield from transaction_end.commit(self.name, identity, marked, is_news=is_news)
+        if isinstance(end, transaction_end.NotCommitted):
+            yield from self._give_up(error_for(end.reply), end.reply.now_ms)
             raise AssertionError("it raises")
-        self.open, self._found, self._marked_ms = None, marked, end.now_ms
+        self.open, self._stored, self._marked_ms = None, marked, end.now_ms
         return end.by_marker
 
 
-def _marker(found: Found | None) -> Marker | None:
+def _marker(found: StoredMarker | None) -> SinkMarker | None:
     return None if found is None else found.marker

@@ -9,17 +9,10 @@ from typing import Protocol
 from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.core.model.ids import TopicPartition
 
-GROUP_PREFIX = "tidelog-sink-"
-
-
-def name_of(sink_id: str) -> str:
-    """The transactional id of a sink, and the group that holds its marker."""
-    return GROUP_PREFIX + sink_id
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """A batch may be written: the ticket that every task gets."""
+class BatchTicket:
+    """Permission to write one batch, which every task gets."""
 
     transactional_id: str
     batch_id: int
@@ -40,7 +33,7 @@ class AlreadyPublished:
     batch_id: int
 
 
-class Encoded(Protocol):
+class EncodedRecordBatch(Protocol):
     """A record batch, ready for the wire under the identity of its ticket."""
 
     @property
@@ -68,5 +61,5 @@ class Receipt:
     records: int
 
     @property
-    def place(self) -> TopicPartition:
+    def topic_partition(self) -> TopicPartition:
         return TopicPartition(self.topic, self.partition)

@@ -13,11 +13,11 @@ from pyspark.sql import functions as sql
 from tidelog.client.admin.descriptions import describe_metadata
 from tidelog.client.shells.blocking_clients import Admin
 from tidelog.client.sink.errors import SinkRefused
+from tidelog.client.sink.options import SinkOptions
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.sink.places import PLACE, Places
-from tidelog.spark.sink.placing import placed
-from tidelog.spark.sink.plan import SinkPlan, sink_plan
+from tidelog.spark.sink.output_partitions import OUTPUT, OutputPartitions
+from tidelog.spark.sink.repartition import repartitioned
 from tidelog.spark.sink.shape import PARTITION, TOPIC, shaped
 
 
@@ -32,35 +32,37 @@ def arranged(
     settings: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The columns of a sink with `partition` and `topic` filled in; batches and streams alike."""
-    plan = sink_plan(
-        bootstrap,
-        "arranged",
+    options = SinkOptions(
+        bootstrap=bootstrap,
+        sink_id="arranged",
         topic=topic,
         topics=topics,
         writers=writers,
         order_by=order_by,
-        settings=settings,
+        settings=dict(settings or {}),
     )
-    places = _places(plan)
+    outputs = _output_partitions(options)
     parallelism = frame.sparkSession.sparkContext.defaultParallelism
-    count = min(len(places), plan.writers or parallelism)
-    spread = placed(shaped(frame, topic=topic, order_by=plan.order_by), places, writers=count)
-    names = sql.array(*[sql.lit(places.partition(each).topic) for each in range(len(places))])
-    indexes = sql.array(*[sql.lit(places.partition(each).index) for each in range(len(places))])
+    count = min(len(outputs), options.writers or parallelism)
+    spread = repartitioned(
+        shaped(frame, topic=topic, order_by=options.order_columns), outputs, writers=count
+    )
+    names = sql.array(*[sql.lit(outputs.partition(each).topic) for each in range(len(outputs))])
+    indexes = sql.array(*[sql.lit(outputs.partition(each).index) for each in range(len(outputs))])
     return (
-        spread.withColumn(TOPIC, sql.element_at(names, sql.col(PLACE) + 1))
-        .withColumn(PARTITION, sql.element_at(indexes, sql.col(PLACE) + 1))
-        .drop(PLACE)
+        spread.withColumn(TOPIC, sql.element_at(names, sql.col(OUTPUT) + 1))
+        .withColumn(PARTITION, sql.element_at(indexes, sql.col(OUTPUT) + 1))
+        .drop(OUTPUT)
     )
 
 
-def _places(plan: SinkPlan) -> Places:
-    with Admin(plan.client_settings) as admin:
-        told = admin.ask(describe_metadata(plan.topics))
+def _output_partitions(options: SinkOptions) -> OutputPartitions:
+    with Admin(options.client_settings) as admin:
+        metadata = admin.ask(describe_metadata(options.topic_names))
     found: list[TopicPartition] = []
-    for name in plan.topics:
-        topic = told.topics.get(name)
+    for name in options.topic_names:
+        topic = metadata.topics.get(name)
         if topic is None or topic.error != ErrorCode.NONE:
             raise SinkRefused(f"topic {name} does not exist: the sink creates no topics")
         found += [TopicPartition(name, each) for each in range(len(topic.partitions))]
-    return Places.of(found)
+    return OutputPartitions.of(found)

@@ -2,9 +2,9 @@
 
 Spark makes the writer beside the driver, pickles it for the tasks, and makes another one elsewhere
 to commit: nothing lives from batch to batch. So the transaction is opened when the writer is
-pickled, everything else travels in the messages of the tasks (`client.sink.errand`). Spark lets no
-Python source choose which task gets which row: an output partition must be in one task, which
-`tidelog.spark.arranged(frame, ...)` sees to.
+pickled, everything else travels in the messages of the tasks (`client.sink.stateless_driver`).
+Spark lets no Python source choose which task gets which row: an output partition must be in one
+task, which `tidelog.spark.arranged(frame, ...)` sees to.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tidelog.client.shells.sink_errand import StatelessSink
+from tidelog.client.shells.sink_driver import StatelessSink
 from tidelog.client.sink.errors import GuardFailed, SinkError, SinkRefused
-from tidelog.client.sink.marker import Published
-from tidelog.client.sink.values import Begun, Receipt, name_of
-from tidelog.spark.sink.options import plan_of_options
-from tidelog.spark.sink.places import PLACE, Places
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.client.sink.marker import PublishedBatch
+from tidelog.client.sink.options import SinkOptions
+from tidelog.client.sink.values import BatchTicket, Receipt
+from tidelog.spark.sink.format_options import read_options
+from tidelog.spark.sink.output_partitions import OUTPUT, OutputPartitions
 from tidelog.spark.sink.running_query import BATCH_ID_PROPERTY, QUERY_ID_PROPERTY
 from tidelog.spark.sink.shape import KEY, PARTITION, TOPIC, Shape, shape_of, shaped_batch
-from tidelog.spark.sink.writing import write_rows
+from tidelog.spark.sink.task_writer import write_rows
 
 UNKNOWN_SOURCE = "unknown"
 """A Python data source is not told from which offsets its rows come."""
@@ -47,7 +47,7 @@ _ARRANGE = (
 class TaskReport(WriterCommitMessage):
     """What a task has written, for which batch of which query, or why it could not."""
 
-    begun: Begun
+    ticket: BatchTicket
     receipts: tuple[Receipt, ...]
     error: SinkError | None
     query_id: str | None
@@ -55,24 +55,23 @@ class TaskReport(WriterCommitMessage):
     run_id: str | None
 
 
-class _Ticket:
-    """A plan, and a transaction that is opened when this is sent to the tasks, and only then."""
+class _WriteJob:
+    """The options of a write and its transaction, which is opened when this is sent to tasks."""
 
-    def __init__(self, plan: SinkPlan, shape: Shape) -> None:
-        self.plan = plan
+    def __init__(self, options: SinkOptions, shape: Shape) -> None:
+        self.options = options
         self.shape = dict(shape)
-        self.begun: Begun | None = None
+        self.ticket: BatchTicket | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        if self.begun is None:
-            with errand(self.plan) as leader:
-                timeout_ms = self.plan.transaction_timeout_ms
-                self.begun = leader.open(self.plan.topics, transaction_timeout_ms=timeout_ms)
-        return {"plan": self.plan, "shape": self.shape, "begun": self.begun}
+        if self.ticket is None:
+            with StatelessSink(self.options) as sink:
+                self.ticket = sink.open()
+        return {"options": self.options, "shape": self.shape, "ticket": self.ticket}
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskReport:
         """In a task."""
-        assert self.begun is not None, "opened before it was sent"
+        assert self.ticket is not None, "opened before it was sent"
         context = TaskContext.get()
         if context is None:
             raise SinkRefused("this is no task of Spark")
@@ -80,16 +79,16 @@ class _Ticket:
         receipts: Sequence[Receipt] = ()
         error: SinkError | None = None
         try:
-            places = Places.of(self.begun.end_offsets)
+            outputs = OutputPartitions.of(self.ticket.end_offsets)
             rows = (
-                with_place(shaped_batch(batch, self.shape), places, task=context.partitionId())
+                with_output(shaped_batch(batch, self.shape), outputs, task=context.partitionId())
                 for batch in batches
             )
-            receipts = write_rows(self.plan, self.begun, rows, salt=context.taskAttemptId())
-        except SinkError as told:
-            error = told
+            receipts = write_rows(self.options, self.ticket, rows, salt=context.taskAttemptId())
+        except SinkError as failure:
+            error = failure
         return TaskReport(
-            begun=self.begun,
+            ticket=self.ticket,
             receipts=tuple(receipts),
             error=error,
             query_id=context.getLocalProperty(QUERY_ID_PROPERTY),
@@ -104,57 +103,52 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
             raise SinkRefused("a topic can only be appended to: use mode('append')")
-        plan = plan_of_options(options, default_id=f"write-{uuid.uuid4().hex}")
-        self._ticket = _Ticket(plan, shape_of(schema, topic=plan.topic))
+        given = read_options(options, default_id=f"write-{uuid.uuid4().hex}")
+        self._job = _WriteJob(given, shape_of(schema, topic=given.topic))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
-        return self._ticket.write(iterator)
+        return self._job.write(iterator)
 
     def commit(self, messages: Messages) -> None:
-        begun, reports = _reports(messages)
-        with errand(self._ticket.plan) as leader:
-            leader.publish_alone(begun, _receipts(leader, begun, reports))
+        ticket, reports = _reports(messages)
+        with StatelessSink(self._job.options) as sink:
+            sink.publish_alone(ticket, _receipts(sink, ticket, reports))
 
     def abort(self, messages: Messages) -> None:
-        _abandon(self._ticket.plan, self._ticket.begun)
+        _abandon(self._job.options, self._job.ticket)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """`stream.writeStream.format("tidelog")`: every micro-batch in one transaction, once."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        plan = plan_of_options(options, default_id=None)
-        self._ticket = _Ticket(plan, shape_of(schema, topic=plan.topic))
+        given = read_options(options, default_id=None)
+        self._job = _WriteJob(given, shape_of(schema, topic=given.topic))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
-        return self._ticket.write(iterator)
+        return self._job.write(iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's
-        begun, reports = _reports(messages)
-        plan = self._ticket.plan
-        with errand(plan) as leader:
-            receipts = _receipts(leader, begun, reports)
-            query_id, run_id = _whose(leader, begun, reports, batchId)
-            offered = Published(query_id=query_id, batch_id=batchId, source_hash=UNKNOWN_SOURCE)
-            leader.publish_numbered(
-                begun, receipts, offered, run_id=run_id, resume_at=plan.resume_at
+        ticket, reports = _reports(messages)
+        with StatelessSink(self._job.options) as sink:
+            receipts = _receipts(sink, ticket, reports)
+            query_id, run_id = _query_and_run(sink, ticket, reports, batchId)
+            offered = PublishedBatch(
+                query_id=query_id, batch_id=batchId, source_hash=UNKNOWN_SOURCE
             )
+            sink.publish_numbered(ticket, receipts, offered, run_id=run_id)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's
         reports = [each for each in messages if isinstance(each, TaskReport)]
-        _abandon(self._ticket.plan, reports[0].begun if reports else None)
+        _abandon(self._job.options, reports[0].ticket if reports else None)
 
 
-def errand(plan: SinkPlan) -> StatelessSink:
-    return StatelessSink(plan.client_settings, name_of(plan.sink_id))
-
-
-def with_place(batch: pa.RecordBatch, places: Places, *, task: int) -> pa.RecordBatch:
-    """Shaped rows with the place where they go, and without the columns that decided it."""
+def with_output(batch: pa.RecordBatch, outputs: OutputPartitions, *, task: int) -> pa.RecordBatch:
+    """Shaped rows with their output partition, and without the columns that decided it."""
     found = {
         name: batch.column(name) for name in (TOPIC, KEY, PARTITION) if name in batch.schema.names
     }
-    numbers = places.of_rows(
+    numbers = outputs.of_rows(
         topics=found.get(TOPIC),
         keys=found.get(KEY),
         partitions=found.get(PARTITION),
@@ -163,22 +157,24 @@ def with_place(batch: pa.RecordBatch, places: Places, *, task: int) -> pa.Record
     )
     kept = [name for name in batch.schema.names if name not in (TOPIC, PARTITION)]
     arrays = [batch.column(name) for name in kept]
-    return pa.RecordBatch.from_arrays([*arrays, pa.array(numbers)], names=[*kept, PLACE])
+    return pa.RecordBatch.from_arrays([*arrays, pa.array(numbers)], names=[*kept, OUTPUT])
 
 
-def _reports(messages: Messages) -> tuple[Begun, list[TaskReport]]:
+def _reports(messages: Messages) -> tuple[BatchTicket, list[TaskReport]]:
     reports = [each for each in messages if isinstance(each, TaskReport)]
     if not reports or len(reports) != len(messages):
         raise SinkRefused("Spark did not hand over what its tasks had reported")
-    return reports[0].begun, reports
+    return reports[0].ticket, reports
 
 
-def _receipts(leader: StatelessSink, begun: Begun, reports: Sequence[TaskReport]) -> list[Receipt]:
+def _receipts(
+    sink: StatelessSink, ticket: BatchTicket, reports: Sequence[TaskReport]
+) -> list[Receipt]:
     """What all tasks wrote; the error of one of them, once the batch is aborted."""
     errors = [each.error for each in reports if each.error is not None]
-    written = [receipt.place for each in reports for receipt in each.receipts]
+    written = [receipt.topic_partition for each in reports for receipt in each.receipts]
     if errors or len(set(written)) < len(written):
-        leader.abandon(begun)
+        sink.abandon(ticket)
     if len(set(written)) < len(written):
         raise SinkRefused(f"several tasks wrote one partition: {_ARRANGE}")
     if errors:
@@ -189,14 +185,14 @@ def _receipts(leader: StatelessSink, begun: Begun, reports: Sequence[TaskReport]
     return [receipt for each in reports for receipt in each.receipts]
 
 
-def _whose(
-    leader: StatelessSink, begun: Begun, reports: Sequence[TaskReport], batch_id: int
+def _query_and_run(
+    sink: StatelessSink, ticket: BatchTicket, reports: Sequence[TaskReport], batch_id: int
 ) -> tuple[str, str]:
     """The query and the run, of which all tasks must say the same."""
-    told = {(each.query_id, each.batch_id, each.run_id) for each in reports}
-    (query_id, told_batch_id, run_id), *others = told
-    if others or query_id is None or run_id is None or told_batch_id != batch_id:
-        leader.abandon(begun)
+    batches = {(each.query_id, each.batch_id, each.run_id) for each in reports}
+    (query_id, task_batch_id, run_id), *others = batches
+    if others or query_id is None or run_id is None or task_batch_id != batch_id:
+        sink.abandon(ticket)
         raise SinkRefused(
             f"Spark does not tell its tasks which batch of which query they are"
             f" ({QUERY_ID_PROPERTY}, {BATCH_ID_PROPERTY}), so nothing can be published once: use"
@@ -205,8 +201,8 @@ def _whose(
     return query_id, run_id
 
 
-def _abandon(plan: SinkPlan, begun: Begun | None) -> None:
-    """Nothing to do if nobody knows of a transaction: the next batch, or its timeout, ends it."""
-    if begun is not None:
-        with errand(plan) as leader:
-            leader.abandon(begun)
+def _abandon(options: SinkOptions, ticket: BatchTicket | None) -> None:
+    """Nothing to do if no transaction is known: the next batch, or its timeout, ends it."""
+    if ticket is not None:
+        with StatelessSink(options) as sink:
+            sink.abandon(ticket)

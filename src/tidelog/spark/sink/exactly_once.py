@@ -16,18 +16,18 @@ from pyspark.sql import DataFrame
 
 from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.sink.errors import BatchLost, SinkError, SinkRefused
-from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt
+from tidelog.client.sink.options import ATTEMPTS, BATCH_BYTES, SinkOptions
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
 from tidelog.core.model.trace import Trace
 from tidelog.spark.sink.checkpoint_sync import sync_offsets
-from tidelog.spark.sink.places import Places
-from tidelog.spark.sink.placing import placed
-from tidelog.spark.sink.plan import ATTEMPTS, BATCH_BYTES, SinkPlan, sink_plan
+from tidelog.spark.sink.output_partitions import OutputPartitions
 from tidelog.spark.sink.receipts import SPARK_SCHEMA, receipts_of
+from tidelog.spark.sink.repartition import repartitioned
 from tidelog.spark.sink.running_query import RunningBatch, running_batch
 from tidelog.spark.sink.shape import shaped
-from tidelog.spark.sink.writing import Writer
+from tidelog.spark.sink.task_writer import TaskWriter
 
-RENEWAL_LOOK_S = 30.0
+RENEWAL_CHECK_S = 30.0
 
 
 def exactly_once(
@@ -51,13 +51,13 @@ def exactly_once(
     `topic` takes all rows; with `topics` each row names one of them in its column `topic`. The
     other columns are those of Spark's own Kafka sink: `value`, and if you like `key`, `headers` and
     `partition`. `writers` is how many tasks write (one writes each partition), `order_by` sorts
-    within an output partition, `attempts` is how often a batch is begun before the query fails.
+    within an output partition, `attempts` is how often a batch is ticket before the query fails.
     `resume_at` is for a sink whose marker was lost: see docs/spark-sink.md. `settings` are Kafka's,
     for every client.
     """
-    plan = sink_plan(
-        bootstrap,
-        sink_id,
+    options = SinkOptions(
+        bootstrap=bootstrap,
+        sink_id=sink_id,
         topic=topic,
         topics=topics,
         compression=compression,
@@ -67,16 +67,16 @@ def exactly_once(
         attempts=attempts,
         transaction_timeout_ms=transaction_timeout_ms,
         resume_at=resume_at,
-        settings=settings,
+        settings=dict(settings or {}),
     )
-    return ExactlyOnce(plan, trace=trace)
+    return ExactlyOnce(options, trace=trace)
 
 
 class ExactlyOnce:
     """Takes the sink over with its first batch; a batch is published once, or the query ends."""
 
-    def __init__(self, plan: SinkPlan, *, trace: Trace | None = None) -> None:
-        self.plan = plan
+    def __init__(self, options: SinkOptions, *, trace: Trace | None = None) -> None:
+        self.options = options
         self._trace = trace
         self._driver: SinkDriver | None = None
         self._query_id: str | None = None
@@ -87,14 +87,14 @@ class ExactlyOnce:
         """Publish a batch, or find that it is published."""
         _refuse_speculation(frame)
         batch = running_batch(frame, batch_id)
-        rows = shaped(frame, topic=self.plan.topic, order_by=self.plan.order_by)
+        rows = shaped(frame, topic=self.options.topic, order_by=self.options.order_columns)
         driver = self._taken_over(batch.query_id)
-        for attempt in range(1, self.plan.attempts + 1):
+        for attempt in range(1, self.options.attempts + 1):
             try:
                 self._publish(driver, batch, rows)
                 return
             except SinkError as error:
-                if error.is_final or attempt == self.plan.attempts:
+                if error.is_final or attempt == self.options.attempts:
                     raise
 
     @property
@@ -118,13 +118,13 @@ class ExactlyOnce:
     # One batch
 
     def _publish(self, driver: SinkDriver, batch: RunningBatch, rows: DataFrame) -> None:
-        begun = driver.begin(batch.batch_id, batch.source_hash)
-        if isinstance(begun, AlreadyPublished):
+        ticket = driver.begin(batch.batch_id, batch.source_hash)
+        if isinstance(ticket, AlreadyPublished):
             # The rows are in the topics. The state of Spark's operators may not be: run them.
             rows.write.format("noop").mode("overwrite").save()
             return
         try:
-            receipts = self._write(begun, rows)
+            receipts = self._write(ticket, rows)
         except SinkError as error:
             driver.give_up(error)
             raise
@@ -134,12 +134,12 @@ class ExactlyOnce:
         sync_offsets(batch.checkpoint, batch.batch_id)
         driver.commit(receipts)
 
-    def _write(self, begun: Begun, rows: DataFrame) -> list[Receipt]:
-        places = Places.of(begun.end_offsets)
+    def _write(self, ticket: BatchTicket, rows: DataFrame) -> list[Receipt]:
+        outputs = OutputPartitions.of(ticket.end_offsets)
         parallelism = rows.sparkSession.sparkContext.defaultParallelism
-        writers = min(len(places), self.plan.writers or parallelism)
-        spread = placed(rows, places, writers=writers)
-        reports: Any = spread.mapInArrow(Writer(self.plan, begun), SPARK_SCHEMA)
+        writers = min(len(outputs), self.options.writers or parallelism)
+        spread = repartitioned(rows, outputs, writers=writers)
+        reports: Any = spread.mapInArrow(TaskWriter(self.options, ticket), SPARK_SCHEMA)
         return receipts_of(_dictionaries(reports.collect()))
 
     # The sink's life
@@ -150,7 +150,8 @@ class ExactlyOnce:
                 return self._driver
             if self._driver is not None:
                 self._driver.close()
-            driver = self._driver = self._made(query_id)
+            driver = SinkDriver(self.options, query_id=query_id, trace=self._trace)
+            self._driver = driver
             self._query_id = query_id
         try:
             driver.take_over()
@@ -164,21 +165,9 @@ class ExactlyOnce:
         watcher.start()
         return driver
 
-    def _made(self, query_id: str) -> SinkDriver:
-        plan = self.plan
-        return SinkDriver(
-            plan.client_settings,
-            sink_id=plan.sink_id,
-            topics=plan.topics,
-            query_id=query_id,
-            transaction_timeout_ms=plan.transaction_timeout_ms,
-            resume_at=plan.resume_at,
-            trace=self._trace,
-        )
-
     def _renew(self, driver: SinkDriver) -> None:
         """An idle query calls nobody, so the marker is renewed from here."""
-        while not self._is_over.wait(RENEWAL_LOOK_S) and driver is self._driver:
+        while not self._is_over.wait(RENEWAL_CHECK_S) and driver is self._driver:
             try:
                 driver.renew_if_due()
             except BatchLost:

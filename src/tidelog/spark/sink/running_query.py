@@ -31,16 +31,16 @@ class RunningBatch:
 
 
 def running_batch(frame: DataFrame, batch_id: int) -> RunningBatch:
-    """SinkRefused where nobody can tell, such as under Spark Connect."""
+    """The batch that Spark runs now; SinkRefused where it cannot be found out, as under Connect."""
     context = getattr(frame.sparkSession, "_sc", None)
     if context is None:
         raise SinkRefused("the exactly-once sink works in Spark's own driver, not over Connect")
     query_id = context.getLocalProperty(QUERY_ID_PROPERTY)
-    told_id = context.getLocalProperty(BATCH_ID_PROPERTY)
-    if query_id is None or told_id is None:
+    running_id = context.getLocalProperty(BATCH_ID_PROPERTY)
+    if query_id is None or running_id is None:
         raise SinkRefused("the exactly-once sink is for foreachBatch of a streaming query")
-    if int(told_id) != batch_id:
-        raise SinkRefused(f"Spark runs batch {told_id}, and the sink was called for {batch_id}")
+    if int(running_id) != batch_id:
+        raise SinkRefused(f"Spark runs batch {running_id}, and the sink was called for {batch_id}")
     query = _execution(frame, context, query_id)
     return RunningBatch(
         query_id=query_id,
@@ -72,4 +72,4 @@ def _offsets(query: Any, batch_id: int) -> list[str]:
         raise SinkRefused(f"the checkpoint has no offsets of batch {batch_id}")
     offsets = written.get().offsets()
     each = [offsets.apply(index) for index in range(offsets.size())]
-    return [told.get().json() if told.isDefined() else "none" for told in each]
+    return [one.get().json() if one.isDefined() else "none" for one in each]

@@ -39,11 +39,11 @@ def shape_of(schema: StructType, *, topic: str | None) -> Shape:
     `topic` is the topic of all rows, so that a column of that name does not count.
     """
     found = {each.name.lower(): each for each in schema.fields}
-    told = f"this frame has {', '.join(schema.names)}"
+    columns_text = f"this frame has {', '.join(schema.names)}"
     if VALUE not in found:
-        raise SinkRefused(f"a sink needs a column value: {told}")
+        raise SinkRefused(f"a sink needs a column value: {columns_text}")
     if topic is None and TOPIC not in found:
-        raise SinkRefused(f"without topic=... a sink needs a column topic: {told}")
+        raise SinkRefused(f"without topic=... a sink needs a column topic: {columns_text}")
     roles = (TOPIC,) if topic is None else ()
     shape = {}
     for role in (*roles, KEY, VALUE, HEADERS, PARTITION):

@@ -10,12 +10,13 @@ from tests.unit.client.sink.fake_coordinator import FakeCoordinator
 from tests.unit.client.virtual import Host
 from tidelog.client.config import ClientConfig, client_config
 from tidelog.client.producer.batch import ProducerIdentity
-from tidelog.client.sink.asking import Asker
+from tidelog.client.sink.call_runner import CallRunner
 from tidelog.client.sink.conversation import Conversation, Steps
-from tidelog.client.sink.driver import Driver, Plan
+from tidelog.client.sink.driver import SinkDriverMachine
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.task import Task
-from tidelog.client.sink.values import AlreadyPublished, Begun, Receipt
+from tidelog.client.sink.options import SinkOptions
+from tidelog.client.sink.task import SinkTaskMachine
+from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.records import NewRecord, build
 
@@ -86,21 +87,25 @@ class StoppableHost(Host):
 class Run:
     """One run of a driver, with a host of its own."""
 
-    def __init__(self, stage: Stage, *, name: str = "run-1", **more: Any) -> None:
-        given = {"sink_id": "s", "topics": (TOPIC,), "query_id": QUERY, "run_id": name, **more}
+    def __init__(
+        self, stage: Stage, *, name: str = "run-1", query_id: str = QUERY, **more: Any
+    ) -> None:
+        given = {"sink_id": "s", "topics": (TOPIC,), **more}
         self.stage = stage
         config = client_config({"bootstrap.servers": stage.bootstrap})
         self.host = StoppableHost(stage.cluster, config)
-        self.plan = Plan(**given)
-        self.asker = Asker(self.host.client, self.plan.name)
-        self.driver = Driver(self.plan, self.host.trace)
+        self.options = SinkOptions(bootstrap=stage.bootstrap, **given)
+        self.runner = CallRunner(self.host.client, self.options.group)
+        self.driver = SinkDriverMachine(
+            self.options, query_id=query_id, run_id=name, trace=self.host.trace
+        )
 
     def start(self, steps: Steps[T]) -> list[T | SinkError]:
         """Begin a conversation; its end will be in the list."""
         ends: list[T | SinkError] = []
         self.host.do(
             lambda now_ms: Conversation(
-                self.asker, steps, ends.append, deadline_ms=now_ms + PATIENCE_MS, now_ms=now_ms
+                self.runner, steps, ends.append, deadline_ms=now_ms + PATIENCE_MS, now_ms=now_ms
             )
         )
         return ends
@@ -117,16 +122,16 @@ class Run:
         self.lead(self.driver.take_over())
         return self
 
-    def begin(self, batch_id: int, *, source: str | None = None) -> Begun | AlreadyPublished:
+    def begin(self, batch_id: int, *, source: str | None = None) -> BatchTicket | AlreadyPublished:
         return self.lead(self.driver.begin(batch_id, source or f"source-{batch_id}"))
 
-    def begun(self, batch_id: int) -> Begun:
+    def begun(self, batch_id: int) -> BatchTicket:
         """A batch that was not published before."""
         begun = self.begin(batch_id)
-        assert isinstance(begun, Begun)
+        assert isinstance(begun, BatchTicket)
         return begun
 
-    def write(self, begun: Begun, rows: Rows) -> list[Receipt]:
+    def write(self, begun: BatchTicket, rows: Rows) -> list[Receipt]:
         return self.stage.write(begun, rows)
 
     def commit(self, receipts: Iterable[Receipt]) -> None:
@@ -157,11 +162,13 @@ class Stage:
     def run(self, **more: Any) -> Run:
         return Run(self, **more)
 
-    def task(self, begun: Begun) -> tuple[Host, Task]:
+    def task(self, begun: BatchTicket) -> tuple[Host, SinkTaskMachine]:
         host = Host(self.cluster, client_config({"bootstrap.servers": self.bootstrap}))
-        return host, Task(host.client, begun)
+        return host, SinkTaskMachine(host.client, begun)
 
-    def write(self, begun: Begun, rows: Rows, *, sizes: Iterable[int] = (2, 3)) -> list[Receipt]:
+    def write(
+        self, begun: BatchTicket, rows: Rows, *, sizes: Iterable[int] = (2, 3)
+    ) -> list[Receipt]:
         """One task that writes all of it, in batches of these sizes and the rest."""
         host, task = self.task(begun)
         for index, values in rows.items():
@@ -174,8 +181,8 @@ class Stage:
     def append(
         self,
         host: Host,
-        task: Task,
-        begun: Begun,
+        task: SinkTaskMachine,
+        begun: BatchTicket,
         index: int,
         values: list[str],
         *,
@@ -187,7 +194,7 @@ class Stage:
             batch = encoded(begun.identity, part, base_sequence=base_sequence)
             self._give(host, task, place, batch)
 
-    def _give(self, host: Host, task: Task, place: TopicPartition, batch: Batch) -> None:
+    def _give(self, host: Host, task: SinkTaskMachine, place: TopicPartition, batch: Batch) -> None:
         host.do(lambda now_ms: task.append(place, batch, now_ms=now_ms))
 
     def committed(self) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.sink.stage import ROWS, Stage, encoded
+from tidelog.client.events import BatchCommitted
 from tidelog.client.sink.errors import (
     GuardFailed,
 )
-from tidelog.client.sink.events import BatchCommitted
 from tidelog.client.sink.values import AlreadyPublished
 from tidelog.core.wire.messages.api_09_offset_fetch import OffsetFetchRequest
 

@@ -14,45 +14,45 @@ import pytest
 from tests.unit.client import fake_answers
 from tests.unit.client.fake_cluster import FakeCluster
 from tests.unit.client.sink.stage import ROWS, Run, Stage
-from tidelog.client.sink.decisions import RESENT, Decision, decide
+from tidelog.client.sink.decisions import RESENT, ErrorDecision, decide
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.steps import SPOKEN, Step
+from tidelog.client.sink.requests import STEP_APIS, SinkStep
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.schema import Message, Struct
 
 CODES = [code for code in ErrorCode if code != ErrorCode.NONE]
-AT_START = (Step.CONFIGS, Step.FIND, Step.IDENTIFY)
+AT_START = (SinkStep.CONFIGS, SinkStep.FIND, SinkStep.IDENTIFY)
 
 
 class Injected:
     """Answers the first request of a step with this code, and does not carry it out."""
 
-    def __init__(self, stage: Stage, step: Step, code: int) -> None:
+    def __init__(self, stage: Stage, step: SinkStep, code: int) -> None:
         self._stage = stage
         self._step = step
         self._code = code
         self.asked = 0
 
     def __call__(self, broker_id: int, request: Any) -> Message | None:
-        if not isinstance(request, SPOKEN[self._step].request) or not self._is_of_step(request):
+        if not isinstance(request, STEP_APIS[self._step].request) or not self._is_of_step(request):
             return None
         self.asked += 1
         if self.asked > 1:
             return None
         answer = shape(self._stage.cluster, broker_id, request)
-        return with_code(answer, self._code, SPOKEN[self._step].version_max)
+        return with_code(answer, self._code, STEP_APIS[self._step].version_max)
 
     def _is_of_step(self, request: Any) -> bool:
         match self._step:
-            case Step.IDENTIFY:
+            case SinkStep.IDENTIFY:
                 return bool(request.producer_id == -1)
-            case Step.NEXT_EPOCH:
+            case SinkStep.NEXT_EPOCH:
                 return bool(request.producer_id != -1)
-            case Step.COMMIT:
+            case SinkStep.COMMIT:
                 return bool(request.committed)
-            case Step.ABORT:
+            case SinkStep.ABORT:
                 return not request.committed
-            case Step.TOPICS:
+            case SinkStep.TOPICS:
                 return bool(request.topics)
         return True
 
@@ -100,11 +100,11 @@ def publish(run: Run, *, is_aborting: bool) -> None:
         raise
 
 
-STEPS = [step for step in Step if step is not Step.VERSIONS]
+STEPS = [step for step in SinkStep if step is not SinkStep.VERSIONS]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_the_machines_do_what_the_table_says(step: Step) -> None:
+def test_the_machines_do_what_the_table_says(step: SinkStep) -> None:
     """One code for each decision; all codes are tried in the long run."""
     chosen = {decide(step, code): code for code in CODES}
 
@@ -115,12 +115,12 @@ def test_the_machines_do_what_the_table_says(step: Step) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_the_machines_do_what_the_table_says_of_every_code(step: Step) -> None:
+def test_the_machines_do_what_the_table_says_of_every_code(step: SinkStep) -> None:
     for code in CODES:
         inject(step, code)
 
 
-def inject(step: Step, code: int) -> None:
+def inject(step: SinkStep, code: int) -> None:
     stage = Stage()
     run = stage.run()
     injected = Injected(stage, step, code)
@@ -131,7 +131,7 @@ def inject(step: Step, code: int) -> None:
     try:
         if step in AT_START:
             run.take_over()
-        publish(run, is_aborting=step is Step.ABORT)
+        publish(run, is_aborting=step is SinkStep.ABORT)
     except SinkError as told:
         error = told
 
@@ -139,27 +139,27 @@ def inject(step: Step, code: int) -> None:
 
 
 def check(
-    stage: Stage, run: Run, step: Step, code: int, injected: Injected, error: SinkError | None
+    stage: Stage, run: Run, step: SinkStep, code: int, injected: Injected, error: SinkError | None
 ) -> None:
     decision = decide(step, code)
     told = (step, code, decision, error)
     assert injected.asked >= 1, told
     assert stage.committed() in ([], ["a", "b", "c", "d"]), told
-    if decision in RESENT or decision in (Decision.GO_ON, Decision.OVER):
+    if decision in RESENT or decision in (ErrorDecision.GO_ON, ErrorDecision.OVER):
         assert error is None, told
         assert injected.asked >= 2 or decision not in RESENT, told
-    elif step is Step.NEXT_EPOCH and decision is Decision.FENCED:
+    elif step is SinkStep.NEXT_EPOCH and decision is ErrorDecision.FENCED:
         assert error is None, "contested, and the marker said that the sink is ours"
-    elif step is Step.ABORT:
+    elif step is SinkStep.ABORT:
         assert error is None, "an abort that was refused is made up for by the next begin"
-    elif step is Step.TOPICS and code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+    elif step is SinkStep.TOPICS and code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         assert error is None, "it may just have been created"
-    elif decision is Decision.LOOK:
+    elif decision is ErrorDecision.CHECK_MARKER:
         assert error is not None and stage.committed() == [], told
         assert error.is_final == (code in (47, 49, 90)), told
     else:
         assert error is not None, told
-        assert error.is_final == (decision is not Decision.BATCH_LOST), told
+        assert error.is_final == (decision is not ErrorDecision.BATCH_LOST), told
     if error is None:
         assert stage.committed() == ["a", "b", "c", "d"], told
     elif not error.is_final:

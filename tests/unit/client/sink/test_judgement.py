@@ -12,18 +12,17 @@ from tidelog.client.sink.errors import (
     MarkerMissing,
     SinkError,
 )
-from tidelog.client.sink.judgement import Verdict, judge
-from tidelog.client.sink.marker import Marker, Published
+from tidelog.client.sink.marker import PublishDecision, PublishedBatch, SinkMarker, judge
 
-PUBLISH, SKIP = Verdict.PUBLISH, Verdict.ALREADY_PUBLISHED
-
-
-def batch(batch_id: int, *, query: str = "q", source: str | None = None) -> Published:
-    return Published(query_id=query, batch_id=batch_id, source_hash=source or f"s{batch_id}")
+PUBLISH, SKIP = PublishDecision.PUBLISH, PublishDecision.ALREADY_PUBLISHED
 
 
-CLAIMED = Marker(run_id="mine")
-AT_7 = Marker(run_id="mine", published=batch(7))
+def batch(batch_id: int, *, query: str = "q", source: str | None = None) -> PublishedBatch:
+    return PublishedBatch(query_id=query, batch_id=batch_id, source_hash=source or f"s{batch_id}")
+
+
+CLAIMED = SinkMarker(run_id="mine")
+AT_7 = SinkMarker(run_id="mine", published=batch(7))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ AT_7 = Marker(run_id="mine", published=batch(7))
     ],
 )
 def test_what_belongs_here_is_published_once(
-    marker: Marker, offered: Published, resume_at: int | None, expected: Verdict
+    marker: SinkMarker, offered: PublishedBatch, resume_at: int | None, expected: PublishDecision
 ) -> None:
     assert judge(marker, offered, run_id="mine", group="g", resume_at=resume_at) == expected
 
@@ -62,8 +61,8 @@ def test_what_belongs_here_is_published_once(
     ],
 )
 def test_what_does_not_belong_here_is_refused_with_what_to_do(
-    marker: Marker | None,
-    offered: Published,
+    marker: SinkMarker | None,
+    offered: PublishedBatch,
     resume_at: int | None,
     error: type[SinkError],
     sentence: str,

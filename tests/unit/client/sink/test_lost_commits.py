@@ -8,12 +8,12 @@ import pytest
 
 from tests.unit.client.fake_cluster import Close, once
 from tests.unit.client.sink.stage import ROWS, Stage
+from tidelog.client.events import BatchCommitted
 from tidelog.client.sink.errors import (
     CommitUnknown,
     Fenced,
     ForeignRun,
 )
-from tidelog.client.sink.events import BatchCommitted
 from tidelog.client.sink.values import AlreadyPublished
 from tidelog.core.wire.messages.api_26_end_txn import EndTxnRequest
 

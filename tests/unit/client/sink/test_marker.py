@@ -7,28 +7,28 @@ import json
 import pytest
 
 from tidelog.client.sink.errors import MarkerUnreadable
-from tidelog.client.sink.marker import Marker, Published, read_marker
+from tidelog.client.sink.marker import PublishedBatch, SinkMarker, read_marker
 from tidelog.core.model.ids import TopicPartition
 
 PLACE = TopicPartition("out", 0)
-LAST = Published(query_id="q", batch_id=7, source_hash="abc")
+LAST = PublishedBatch(query_id="q", batch_id=7, source_hash="abc")
 
 
 @pytest.mark.parametrize("published", [None, LAST], ids=["claimed", "published"])
-def test_a_marker_is_read_as_it_was_written(published: Published | None) -> None:
-    marker = Marker(run_id="r", published=published)
+def test_a_marker_is_read_as_it_was_written(published: PublishedBatch | None) -> None:
+    marker = SinkMarker(run_id="r", published=published)
 
     assert read_marker(PLACE, marker.offset, marker.text) == marker
 
 
 def test_the_offset_is_the_batch_for_whoever_looks_with_kafkas_tools() -> None:
-    assert Marker(run_id="r", published=LAST).offset == 7
+    assert SinkMarker(run_id="r", published=LAST).offset == 7
 
 
 def test_another_run_keeps_what_was_published() -> None:
-    taken = Marker(run_id="r", published=LAST).of_run("s")
+    taken = SinkMarker(run_id="r", published=LAST).of_run("s")
 
-    assert taken == Marker(run_id="s", published=LAST)
+    assert taken == SinkMarker(run_id="s", published=LAST)
 
 
 def text(**changes: object) -> str:

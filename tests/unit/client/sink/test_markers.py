@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.sink.stage import ROWS, Stage
+from tidelog.client.events import MarkerRenewed
 from tidelog.client.sink.errors import (
     CheckpointForeign,
     CheckpointRolledBack,
     ForeignRun,
     MarkerMissing,
 )
-from tidelog.client.sink.events import MarkerRenewed
 from tidelog.client.sink.values import AlreadyPublished
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdRequest
 

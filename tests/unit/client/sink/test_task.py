@@ -9,7 +9,7 @@ import pytest
 from tests.unit.client.fake_cluster import Close, DropAnswer, once
 from tests.unit.client.sink.stage import P0, P1, Run, Stage, encoded
 from tidelog.client.sink.errors import BatchLost, Fenced, GuardFailed, SinkRefused
-from tidelog.client.sink.values import Begun
+from tidelog.client.sink.values import BatchTicket
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_00_produce import (
@@ -32,7 +32,7 @@ class Given:
         self.stage = Stage()
         self.run: Run = self.stage.run().take_over()
         begun = self.run.begin(0)
-        assert isinstance(begun, Begun)
+        assert isinstance(begun, BatchTicket)
         self.begun = begun
 
     def sequences(self, place: TopicPartition = P0) -> list[int]:
@@ -70,7 +70,7 @@ def test_receipts_tell_what_was_written_where() -> None:
 
     first, second = given.stage.write(given.begun, {1: ["x"], 0: MANY[:7]})
 
-    assert (first.place, second.place) == (P0, P1)
+    assert (first.topic_partition, second.topic_partition) == (P0, P1)
     assert (first.first_sequence, first.next_sequence, first.records) == (0, 7, 7)
     assert (first.base_offset, first.next_offset) == (0, 7)
     assert (first.producer_id, first.producer_epoch) == given.begun.identity

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.sink.stage import P1, ROWS, Run, Stage, encoded
+from tidelog.client.events import MarkerDoubted
 from tidelog.client.sink.driver import DOUBTS_MAX, FRESH_MS
 from tidelog.client.sink.errors import (
     Fenced,
@@ -12,7 +13,6 @@ from tidelog.client.sink.errors import (
     OutOfTime,
     SinkError,
 )
-from tidelog.client.sink.events import MarkerDoubted
 from tidelog.client.sink.values import AlreadyPublished
 from tidelog.core.wire.messages.api_09_offset_fetch import OffsetFetchRequest
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdRequest

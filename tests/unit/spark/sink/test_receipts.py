@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.sink.guards.given import receipt
+from tests.unit.client.sink.given import receipt
 from tidelog.client.sink.errors import Fenced, GuardFailed, SinkError
 from tidelog.spark.sink.receipts import receipts_of, table_of, table_of_error
 

@@ -4,8 +4,7 @@ topics that are read, and with transactions where topics are written."""
 from __future__ import annotations
 
 from tidelog.client.shells.blocking_clients import Admin, RequestFailed
-from tidelog.client.shells.connectivity import unreachable
-from tidelog.client.shells.sink_fitness import ANSWER_TIMEOUT_S, unfit
+from tidelog.client.shells.connectivity import ANSWER_TIMEOUT_S, unfit_for_sinks, unreachable
 from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.spark.pipeline.file.plan import PipelinePlan, SourceSpec, TopicTarget
@@ -25,7 +24,7 @@ def check_clusters(plan: PipelinePlan, servers: str) -> None:
         settings = {"bootstrap.servers": each}
         if trouble := unreachable(settings):
             raise PreflightFailed(f"{', '.join(keys)}: {trouble}")
-        if each in written and (trouble := unfit(settings)):
+        if each in written and (trouble := unfit_for_sinks(settings)):
             raise PreflightFailed(f"{', '.join(written[each])}: {trouble}")
     for source in plan.sources:
         _find_topics(source, source.bootstrap or servers)

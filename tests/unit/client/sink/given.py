@@ -1,15 +1,15 @@
-"""A batch, and receipts for it."""
+"""A ticket for a batch, and receipts for it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tidelog.client.producer.batch import ProducerIdentity
-from tidelog.client.sink.values import Begun, Receipt
+from tidelog.client.sink.values import BatchTicket, Receipt
 from tidelog.core.model.ids import TopicPartition
 
 IDENTITY = ProducerIdentity(producer_id=9, producer_epoch=4)
-BEGUN = Begun(
+TICKET = BatchTicket(
     transactional_id="tidelog-sink-s",
     batch_id=7,
     identity=IDENTITY,

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tidelog.client.shells.sink_task import SinkTask
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.values import Begun, Receipt
+from tidelog.client.sink.options import SinkOptions
+from tidelog.client.sink.values import BatchTicket, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.columns.encode import EncodedBatch, WriterIdentity, encode
-from tidelog.spark.sink.places import PLACE, Places
-from tidelog.spark.sink.plan import SinkPlan
+from tidelog.spark.sink.output_partitions import OUTPUT, OutputPartitions
 from tidelog.spark.sink.receipts import table_of, table_of_error
 
 _GATHERED_BATCHES = 2
@@ -31,11 +31,11 @@ _GATHERED_BYTES_MAX = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class TaskWriter:
     """A function for `mapInArrow`: rows in, receipts out."""
 
-    plan: SinkPlan
-    begun: Begun
+    options: SinkOptions
+    ticket: BatchTicket
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -43,7 +43,7 @@ class Writer:
         context = TaskContext.get()
         salt = 0 if context is None else context.taskAttemptId()
         try:
-            yield table_of(write_rows(self.plan, self.begun, batches, salt=salt))
+            yield table_of(write_rows(self.options, self.ticket, batches, salt=salt))
         except SinkError as error:
             for _ in batches:
                 continue  # Spark waits for a task that does not read its input
@@ -51,12 +51,12 @@ class Writer:
 
 
 def write_rows(
-    plan: SinkPlan, begun: Begun, batches: Iterator[pa.RecordBatch], *, salt: int
+    options: SinkOptions, ticket: BatchTicket, batches: Iterator[pa.RecordBatch], *, salt: int
 ) -> list[Receipt]:
-    """Write all rows to the places that they name, and wait until they are acknowledged."""
+    """Write all rows to their output partitions, and wait until they are acknowledged."""
     gc.freeze()  # Spark collects after every task; what is loaded by now stays anyway
-    with SinkTask(plan.client_settings, begun, salt=salt) as task:
-        partitions = _Partitions(plan, begun, task)
+    with SinkTask(options.client_settings, ticket, salt=salt) as task:
+        partitions = _Partitions(options, ticket, task)
         for batch in batches:
             partitions.add(batch)
         partitions.flush()
@@ -66,13 +66,13 @@ def write_rows(
 class _Partitions:
     """Rows on their way, by the partition that they go to."""
 
-    def __init__(self, plan: SinkPlan, begun: Begun, task: SinkTask) -> None:
-        self._plan = plan
+    def __init__(self, options: SinkOptions, ticket: BatchTicket, task: SinkTask) -> None:
+        self._options = options
         self._task = task
-        self._places = Places.of(begun.end_offsets)
+        self._outputs = OutputPartitions.of(ticket.end_offsets)
         self._identity = WriterIdentity(
-            producer_id=begun.identity.producer_id,
-            producer_epoch=begun.identity.producer_epoch,
+            producer_id=ticket.identity.producer_id,
+            producer_epoch=ticket.identity.producer_epoch,
         )
         self._gathered: dict[int, list[pa.RecordBatch]] = {}
         self._sizes: dict[int, int] = {}
@@ -80,25 +80,25 @@ class _Partitions:
     def add(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
             return
-        numbers = batch.column(PLACE).to_numpy(zero_copy_only=False)
-        columns = batch.drop_columns([PLACE])
+        numbers = batch.column(OUTPUT).to_numpy(zero_copy_only=False)
+        columns = batch.drop_columns([OUTPUT])
         size_bytes = columns.nbytes / batch.num_rows
-        for place, rows in _by_place(columns, numbers):
-            self._gathered.setdefault(place, []).append(rows)
-            self._sizes[place] = self._sizes.get(place, 0) + int(size_bytes * rows.num_rows)
-            if self._sizes[place] >= _GATHERED_BATCHES * self._plan.batch_bytes:
-                self._write(place)
+        for output, rows in _by_output(columns, numbers):
+            self._gathered.setdefault(output, []).append(rows)
+            self._sizes[output] = self._sizes.get(output, 0) + int(size_bytes * rows.num_rows)
+            if self._sizes[output] >= _GATHERED_BATCHES * self._options.batch_bytes:
+                self._write(output)
         while sum(self._sizes.values()) > _GATHERED_BYTES_MAX:
-            self._write(max(self._sizes, key=lambda place: self._sizes[place]))
+            self._write(max(self._sizes, key=lambda output: self._sizes[output]))
 
     def flush(self) -> None:
-        for place in sorted(self._gathered):
-            self._write(place)
+        for output in sorted(self._gathered):
+            self._write(output)
 
-    def _write(self, place: int) -> None:
-        partition = self._places.partition(place)
-        gathered = self._gathered.pop(place)
-        del self._sizes[place]
+    def _write(self, output: int) -> None:
+        partition = self._outputs.partition(output)
+        gathered = self._gathered.pop(output)
+        del self._sizes[output]
         rows = gathered[0] if len(gathered) == 1 else pa.concat_batches(gathered)
         self._task.write(partition.topic, partition.index, self._encoded(partition, rows))
 
@@ -110,24 +110,24 @@ class _Partitions:
             first_batch_records_max=self._task.first_batch_records_max(
                 partition.topic, partition.index, available=rows.num_rows
             ),
-            batch_bytes_max=self._plan.batch_bytes,
-            compression=self._plan.compression,
+            batch_bytes_max=self._options.batch_bytes,
+            compression=self._options.compression,
             now_ms=time.time_ns() // 1_000_000,
         )
 
 
-def _by_place(
-    rows: pa.RecordBatch, places: NDArray[np.int32]
+def _by_output(
+    rows: pa.RecordBatch, numbers: NDArray[np.int32]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each place, in their order."""
-    first = int(places[0])
-    if (places == first).all():
+    """The rows of each output partition, in their order."""
+    first = int(numbers[0])
+    if (numbers == first).all():
         yield first, rows
         return
-    order = np.argsort(places, kind="stable")
+    order = np.argsort(numbers, kind="stable")
     ordered = rows.take(pa.array(order))
-    borders = np.flatnonzero(np.diff(places[order])) + 1
+    borders = np.flatnonzero(np.diff(numbers[order])) + 1
     start = 0
     for end in (*borders.tolist(), rows.num_rows):
-        yield int(places[order[start]]), ordered.slice(start, end - start)
+        yield int(numbers[order[start]]), ordered.slice(start, end - start)
         start = end

@@ -2,7 +2,7 @@
 
 `kafka.bootstrap.servers`, `topic` (or `topics`, with commas between, of which each row names one),
 `sinkId` (which a stream must have), `kafka.compression.type`, `kafka.transaction.timeout.ms`,
-`batchBytes`, `resumeAt`. Settings of a Kafka producer that mean nothing here are told of.
+`batchBytes`, `resumeAt`. Settings of a Kafka producer that mean nothing here cause a warning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from tidelog.client.config import COMMON_SETTINGS
 from tidelog.client.sink.errors import SinkRefused
-from tidelog.spark.sink.plan import BATCH_BYTES, SinkPlan, sink_plan
+from tidelog.client.sink.options import BATCH_BYTES, SinkOptions
 
 _PREFIX = "kafka."
 _BOOTSTRAP = "kafka.bootstrap.servers"
@@ -23,8 +23,8 @@ _CLIENT = frozenset(each.name for each in COMMON_SETTINGS)
 _REFUSED = ("security.protocol", "sasl.", "ssl.")
 
 
-def plan_of_options(options: Mapping[str, str], *, default_id: str | None) -> SinkPlan:
-    """SinkRefused, which names the option, for everything that cannot be.
+def read_options(options: Mapping[str, str], *, default_id: str | None) -> SinkOptions:
+    """The sink that these options describe; SinkRefused names the option that cannot be.
 
     `default_id` is the sink id of a write that needs none of its own.
     """
@@ -38,9 +38,9 @@ def plan_of_options(options: Mapping[str, str], *, default_id: str | None) -> Si
     if _BOOTSTRAP not in given:
         raise SinkRefused(f"the option {_BOOTSTRAP} must be given: host:port, or several of them")
     topics = [name.strip() for name in given.get("topics", "").split(",") if name.strip()]
-    return sink_plan(
-        given[_BOOTSTRAP],
-        sink_id,
+    return SinkOptions(
+        bootstrap=given[_BOOTSTRAP],
+        sink_id=sink_id,
         topic=given.get("topic"),
         topics=topics,
         compression=given.get(_COMPRESSION, "none"),

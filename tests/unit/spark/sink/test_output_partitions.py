@@ -10,16 +10,16 @@ import pytest
 
 from tidelog.client.producer.partitioner import murmur2
 from tidelog.core.model.ids import TopicPartition
-from tidelog.spark.sink.places import Places, RowRefused
+from tidelog.spark.sink.output_partitions import OutputPartitions, RowRefused
 
-ONE = Places((("out", 4),))
-TWO = Places((("a", 2), ("b", 3)))
+ONE = OutputPartitions((("out", 4),))
+TWO = OutputPartitions((("a", 2), ("b", 3)))
 
 
 def test_places_are_counted_over_all_topics() -> None:
     partitions = [TopicPartition("b", 2), TopicPartition("a", 1), TopicPartition("b", 0)]
 
-    assert Places.of([*partitions, TopicPartition("a", 0), TopicPartition("b", 1)]) == TWO
+    assert OutputPartitions.of([*partitions, TopicPartition("a", 0), TopicPartition("b", 1)]) == TWO
     assert len(TWO) == 5
     assert [str(TWO.partition(place)) for place in range(5)] == ["a-0", "a-1", "b-0", "b-1", "b-2"]
 

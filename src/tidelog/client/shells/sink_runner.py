@@ -1,4 +1,4 @@
-"""Leads conversations of a sink over real sockets, one at a time."""
+"""Runs conversations of a sink over real sockets, one at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidelog.client.config import client_config
 from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
-from tidelog.client.sink.asking import Asker
+from tidelog.client.sink.call_runner import CallRunner
 from tidelog.client.sink.conversation import Conversation, Steps
 from tidelog.client.sink.errors import CommitUnknown, SinkError, SinkRefused
 from tidelog.core.model.trace import Trace
@@ -18,35 +18,38 @@ T = TypeVar("T")
 TIMEOUT_S = 60.0
 
 
-class SinkLeader(Closeable):
+class SinkRunner(Closeable):
     """The connections of one sink. Threads wait for each other."""
 
     def __init__(
-        self, settings: Given, name: str, *, timeout_s: float, trace: Trace | None
+        self,
+        settings: Given,
+        name: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        trace: Trace | None = None,
     ) -> None:
         """`name` is the sink's group and transactional id."""
         self._timeout_ms = int(timeout_s * 1_000)
         self._loop = Loop(client_config(settings), trace)
-        self._asker = Asker(self._loop.client, name)
-        self._lock = threading.RLock()
+        self._calls = CallRunner(self._loop.client, name)
         self._broken: SinkError | None = None
+        self.lock = threading.RLock()
+        """For whoever must do several things in a row."""
 
-    def close(self) -> None:
-        """Drop the connections. An open batch is aborted by the next run, or by its timeout."""
-        with self._lock:
-            self._broken = self._broken or SinkRefused("the sink's connections are closed")
-            self._loop.close()
+    def now_ms(self) -> int:
+        return self._loop.now_ms()
 
-    def lead(self, steps: Steps[T]) -> T:
+    def run(self, steps: Steps[T]) -> T:
         """Turn the loop until the conversation is over; its SinkError is raised."""
-        with self._lock:
+        with self.lock:
             if self._broken is not None:
                 raise self._broken
             ends: list[T | SinkError] = []
             now_ms = self._loop.now_ms()
             try:
                 Conversation(
-                    self._asker,
+                    self._calls,
                     steps,
                     ends.append,
                     deadline_ms=now_ms + self._timeout_ms,
@@ -65,3 +68,9 @@ class SinkLeader(Closeable):
         if isinstance(end, SinkError):
             raise end
         return end
+
+    def close(self) -> None:
+        """Drop the connections. An open batch is aborted by the next run, or by its timeout."""
+        with self.lock:
+            self._broken = self._broken or SinkRefused("the sink's connections are closed")
+            self._loop.close()

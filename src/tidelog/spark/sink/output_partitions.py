@@ -1,7 +1,7 @@
-"""A number for every partition of a sink's topics, and the rows' way to theirs.
+"""A number for every partition of a sink's topics, and the choice of one for every row.
 
 Keys go where Java's default partitioner sends them. Rows without a key are spread evenly, in runs,
-by their place in their Arrow batch and the number of their task: the same input always gets the
+by their position in their Arrow batch and the number of their task: the same input always gets the
 same partitions, which Spark relies on when it computes lost shuffle files again.
 """
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.columns.murmur2 import partitions_of
 
-PLACE = "place"
-"""The column that has it."""
+OUTPUT = "output_partition"
+"""The column that has the number."""
 Numbers = NDArray[np.int32]
 
 
@@ -27,14 +27,14 @@ class RowRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class OutputPartitions:
     """Partitions in their order: all of the first topic, then all of the next."""
 
     counts: tuple[tuple[str, int], ...]
     """Topics and how many partitions they have."""
 
     @classmethod
-    def of(cls, partitions: Iterable[TopicPartition]) -> Places:
+    def of(cls, partitions: Iterable[TopicPartition]) -> OutputPartitions:
         counts: dict[str, int] = {}
         for each in partitions:
             counts[each.topic] = max(counts.get(each.topic, 0), each.index + 1)
@@ -43,12 +43,12 @@ class Places:
     def __len__(self) -> int:
         return sum(count for _, count in self.counts)
 
-    def partition(self, place: int) -> TopicPartition:
+    def partition(self, number: int) -> TopicPartition:
         for topic, count in self.counts:
-            if place < count:
-                return TopicPartition(topic, place)
-            place -= count
-        raise AssertionError("no such place")
+            if number < count:
+                return TopicPartition(topic, number)
+            number -= count
+        raise AssertionError("no such output partition")
 
     def of_rows(
         self,
@@ -59,18 +59,18 @@ class Places:
         rows: int,
         task: int,
     ) -> Numbers:
-        """The place of each row. Without `topics` there is one topic for all."""
+        """The output partition of each row. Without `topics` there is one topic for all."""
         if topics is None:
             ((_, count),) = self.counts
             return _in_topic(keys, partitions, count, rows=rows, task=task)
-        places = np.empty(rows, dtype=np.int32)
+        numbers = np.empty(rows, dtype=np.int32)
         left = np.ones(rows, dtype=bool)
         first = 0
         for topic, count in self.counts:
             chosen = np.flatnonzero(_equal(topics, topic))
             left[chosen] = False
             take = pa.array(chosen)
-            places[chosen] = first + _in_topic(
+            numbers[chosen] = first + _in_topic(
                 None if keys is None else keys.take(take),
                 None if partitions is None else partitions.take(take),
                 count,
@@ -80,7 +80,7 @@ class Places:
             first += count
         if left.any():
             raise RowRefused(self._stray(topics[int(np.flatnonzero(left)[0])].as_py()))
-        return places
+        return numbers
 
     def _stray(self, topic: str | None) -> str:
         known = ", ".join(name for name, _ in self.counts)

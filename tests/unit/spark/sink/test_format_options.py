@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tidelog.client.sink.errors import SinkRefused
-from tidelog.spark.sink.options import plan_of_options
+from tidelog.spark.sink.format_options import read_options
 
 GIVEN = {"kafka.bootstrap.servers": "a:1", "topic": "out", "sinkId": "s"}
 
 
 def test_spark_does_not_mind_case_and_neither_do_we() -> None:
-    plan = plan_of_options(
+    options = read_options(
         {
             **GIVEN,
             "KAFKA.COMPRESSION.TYPE": "lz4",
@@ -23,23 +23,27 @@ def test_spark_does_not_mind_case_and_neither_do_we() -> None:
         default_id=None,
     )
 
-    assert (plan.sink_id, plan.topic, plan.compression) == ("s", "out", "lz4")
-    assert (plan.transaction_timeout_ms, plan.resume_at, plan.batch_bytes) == (5_000, 7, 1_000)
-    assert plan.settings == {"request.timeout.ms": "9000"}
+    assert (options.sink_id, options.topic, options.compression) == ("s", "out", "lz4")
+    assert (options.transaction_timeout_ms, options.resume_at, options.batch_bytes) == (
+        5_000,
+        7,
+        1_000,
+    )
+    assert options.settings == {"request.timeout.ms": "9000"}
 
 
 def test_topics_have_commas_between() -> None:
     given = {"kafka.bootstrap.servers": "a:1", "topics": "x, y", "sinkId": "s"}
 
-    assert plan_of_options(given, default_id=None).topics == ("x", "y")
+    assert read_options(given, default_id=None).topic_names == ("x", "y")
 
 
 def test_a_write_in_one_piece_needs_no_name() -> None:
     given = {"kafka.bootstrap.servers": "a:1", "topic": "out"}
 
-    assert plan_of_options(given, default_id="made up").sink_id == "made up"
+    assert read_options(given, default_id="made up").sink_id == "made up"
     with pytest.raises(SinkRefused, match="a stream needs the option sinkId"):
-        plan_of_options(given, default_id=None)
+        read_options(given, default_id=None)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +58,9 @@ def test_a_write_in_one_piece_needs_no_name() -> None:
 )
 def test_what_cannot_be_is_refused(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(SinkRefused, match=sentence):
-        plan_of_options(given, default_id=None)
+        read_options(given, default_id=None)
 
 
 def test_settings_without_effect_are_told_of() -> None:
     with pytest.warns(UserWarning, match=r"kafka\.linger\.ms has no effect"):
-        plan_of_options({**GIVEN, "kafka.linger.ms": "5"}, default_id=None)
+        read_options({**GIVEN, "kafka.linger.ms": "5"}, default_id=None)

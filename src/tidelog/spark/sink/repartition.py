@@ -11,42 +11,42 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas import functions
 from pyspark.sql.types import IntegerType
 
-from tidelog.spark.sink.places import PLACE, Places
+from tidelog.spark.sink.output_partitions import OUTPUT, OutputPartitions
 from tidelog.spark.sink.shape import KEY, ORDER, PARTITION, TOPIC, VALUE
 
 
-def placed(frame: DataFrame, places: Places, *, writers: int) -> DataFrame:
-    """A shaped frame with the place of each row, in `writers` partitions of Spark."""
-    with_place = frame.withColumn(PLACE, _place(frame, places)).drop(TOPIC, PARTITION)
+def repartitioned(frame: DataFrame, outputs: OutputPartitions, *, writers: int) -> DataFrame:
+    """A shaped frame with the output partition of each row, in `writers` partitions of Spark."""
+    with_output = frame.withColumn(OUTPUT, _output_column(frame, outputs)).drop(TOPIC, PARTITION)
     if writers == 1:
-        spread = with_place.repartition(1)
+        spread = with_output.repartition(1)
     else:
-        spread = with_place.repartitionById(writers, sql.col(PLACE) % sql.lit(writers))
+        spread = with_output.repartitionById(writers, sql.col(OUTPUT) % sql.lit(writers))
     orders = [name for name in frame.columns if name.startswith(ORDER)]
     if not orders:
         return spread
-    return spread.sortWithinPartitions(PLACE, *orders).drop(*orders)
+    return spread.sortWithinPartitions(OUTPUT, *orders).drop(*orders)
 
 
-def _place(frame: DataFrame, places: Places) -> Column:
+def _output_column(frame: DataFrame, outputs: OutputPartitions) -> Column:
     """A function of the columns that decide; Python sees no others, and none if there are none."""
     names = [name for name in (TOPIC, KEY, PARTITION) if name in frame.columns]
     if not names:
         # Spark numbers the rows of no stream; there the value decides, which is nearly as even.
         number = sql.xxhash64(VALUE) if frame.isStreaming else sql.monotonically_increasing_id()
-        return sql.pmod(number, sql.lit(len(places))).cast("int")
+        return sql.pmod(number, sql.lit(len(outputs))).cast("int")
     arrow_udf: Any = functions.arrow_udf  # it infers from the hints, of which its stub knows less
 
-    def place(*columns: pa.Array) -> pa.Array:
-        return _places_of(places, dict(zip(names, columns, strict=True)))
+    def choose(*columns: pa.Array) -> pa.Array:
+        return _numbers_of(outputs, dict(zip(names, columns, strict=True)))
 
-    column: Column = arrow_udf(place, IntegerType())(*[frame[name] for name in names])
+    column: Column = arrow_udf(choose, IntegerType())(*[frame[name] for name in names])
     return column
 
 
-def _places_of(places: Places, columns: dict[str, pa.Array]) -> pa.Array:
+def _numbers_of(outputs: OutputPartitions, columns: dict[str, pa.Array]) -> pa.Array:
     context = TaskContext.get()
-    numbers = places.of_rows(
+    numbers = outputs.of_rows(
         topics=columns.get(TOPIC),
         keys=columns.get(KEY),
         partitions=columns.get(PARTITION),

@@ -8,37 +8,39 @@ from typing import Any
 import pytest
 
 from tidelog.client.sink.errors import SinkRefused
-from tidelog.spark.sink.plan import sink_plan
+from tidelog.client.sink.options import SinkOptions
 
 
 def test_a_topic_is_enough() -> None:
-    plan = sink_plan("a:1,b:2", "revenue", topic="out")
+    options = SinkOptions(bootstrap="a:1,b:2", sink_id="revenue", topic="out")
 
-    assert (plan.topics, plan.topic, plan.compression) == (("out",), "out", "none")
-    assert plan.client_settings == {
+    assert (options.topic_names, options.topic, options.compression) == (("out",), "out", "none")
+    assert options.client_settings == {
         "bootstrap.servers": "a:1,b:2",
         "client.id": "tidelog-sink-revenue",
     }
 
 
 def test_several_topics_are_named_by_the_rows() -> None:
-    plan = sink_plan("a:1", "s", topics=["x", "y", "x"], order_by="n")
+    options = SinkOptions(bootstrap="a:1", sink_id="s", topics=["x", "y", "x"], order_by="n")
 
-    assert (plan.topics, plan.topic, plan.order_by) == (("x", "y"), None, ("n",))
+    assert (options.topic_names, options.topic, options.order_columns) == (("x", "y"), None, ("n",))
 
 
 def test_settings_of_kafka_are_passed_on() -> None:
     given = {"request.timeout.ms": "5000", "client.id": "mine"}
 
-    settings = sink_plan("a:1", "s", topic="out", settings=given).client_settings
+    settings = SinkOptions(
+        bootstrap="a:1", sink_id="s", topic="out", settings=given
+    ).client_settings
 
     assert settings == {"bootstrap.servers": "a:1", **given}
 
 
-def test_a_plan_travels_to_tasks() -> None:
-    plan = sink_plan("a:1", "s", topic="out", compression="zstd")
+def test_options_travel_to_tasks() -> None:
+    options = SinkOptions(bootstrap="a:1", sink_id="s", topic="out", compression="zstd")
 
-    assert pickle.loads(pickle.dumps(plan)) == plan
+    assert pickle.loads(pickle.dumps(options)) == options
 
 
 @pytest.mark.parametrize(
@@ -66,4 +68,4 @@ def test_what_cannot_be_is_refused_with_what_would_be_right(
     arguments = {"bootstrap": "a:1", "sink_id": "s", **given}
 
     with pytest.raises(SinkRefused, match=sentence):
-        sink_plan(**arguments)
+        SinkOptions(**arguments)
