@@ -21,13 +21,13 @@ from dataclasses import dataclass, replace
 from tidelog.core.controller.decision import Refusal
 from tidelog.core.controller.directories import with_directory
 from tidelog.core.controller.events import BrokerAdmitted
-from tidelog.core.controller.leadership import Settings, Shift
+from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.cluster import (
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
-    Broker,
-    Endpoint,
     FeatureRange,
+    ListenerEndpoint,
+    RegisteredBroker,
     broker_record,
 )
 from tidelog.core.metadata.features import KRAFT_VERSION, KRAFT_VERSION_LEVEL, METADATA_VERSION
@@ -46,7 +46,7 @@ class Newcomer:
     broker_id: int
     cluster_id: str
     incarnation_id: bytes
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[ListenerEndpoint, ...]
     rack: str | None
     log_directories: tuple[bytes, ...]
     features: tuple[FeatureRange, ...]
@@ -76,49 +76,49 @@ def refuse_newcomer(
 
 def decide_admission(
     image: ClusterImage, settings: Settings, newcomer: Newcomer, *, next_offset: int
-) -> tuple[Shift, int]:
+) -> tuple[PartitionChanges, int]:
     """Records, and the broker epoch that it gets: the offset of its registration in the log.
 
     The registration is the last record. If the log ends before it, because the controller died,
     the broker registers again, and the next controller cleans up what is left.
     """
     known = image.brokers.get(newcomer.broker_id)
-    shift = Shift(image, settings, leaving=(newcomer.broker_id,))
+    changes = PartitionChanges(image, settings, leaving=(newcomer.broker_id,))
     if known is not None and known.incarnation_id == newcomer.incarnation_id:
         amended = replace(
             _broker(newcomer, broker_epoch=known.broker_epoch),
             is_fenced=known.is_fenced,
             in_controlled_shutdown=known.in_controlled_shutdown,
         )
-        shift.records.append(broker_record(amended))
-        return shift, known.broker_epoch
+        changes.records.append(broker_record(amended))
+        return changes, known.broker_epoch
     is_clean = known is not None and _stopped_cleanly(known, newcomer)
     in_sync = image.index.in_sync(newcomer.broker_id)
     if is_clean or not settings.keeps_eligible:
-        shift.without_leaving(in_sync)
+        changes.without_leaving(in_sync)
     else:
-        shift.without_trust(newcomer.broker_id, in_sync)
-        shift.without_trust(newcomer.broker_id, image.index.eligible(newcomer.broker_id))
+        changes.without_trust(newcomer.broker_id, in_sync)
+        changes.without_trust(newcomer.broker_id, image.index.eligible(newcomer.broker_id))
     if known is not None and not set(known.log_directories) <= set(newcomer.log_directories):
-        _move_directories(image, newcomer, shift)
-    broker_epoch = next_offset + len(shift.records)
-    shift.records.append(broker_record(_broker(newcomer, broker_epoch=broker_epoch)))
+        _move_directories(image, newcomer, changes)
+    broker_epoch = next_offset + len(changes.records)
+    changes.records.append(broker_record(_broker(newcomer, broker_epoch=broker_epoch)))
     admitted = BrokerAdmitted(
         broker_id=newcomer.broker_id, broker_epoch=broker_epoch, is_clean=is_clean
     )
-    shift.events.insert(0, admitted)
-    return shift, broker_epoch
+    changes.events.insert(0, admitted)
+    return changes, broker_epoch
 
 
-def _stopped_cleanly(known: Broker, newcomer: Newcomer) -> bool:
+def _stopped_cleanly(known: RegisteredBroker, newcomer: Newcomer) -> bool:
     """A directory that is missing takes its logs with it, however the process ended."""
     return newcomer.previous_broker_epoch == known.broker_epoch and (
         set(known.log_directories) <= set(newcomer.log_directories)
     )
 
 
-def _broker(newcomer: Newcomer, *, broker_epoch: int) -> Broker:
-    return Broker(
+def _broker(newcomer: Newcomer, *, broker_epoch: int) -> RegisteredBroker:
+    return RegisteredBroker(
         broker_id=newcomer.broker_id,
         broker_epoch=broker_epoch,
         incarnation_id=newcomer.incarnation_id,
@@ -131,7 +131,7 @@ def _broker(newcomer: Newcomer, *, broker_epoch: int) -> Broker:
     )
 
 
-def _move_directories(image: ClusterImage, newcomer: Newcomer, shift: Shift) -> None:
+def _move_directories(image: ClusterImage, newcomer: Newcomer, changes: PartitionChanges) -> None:
     """A directory is gone, perhaps with its disk: the replicas in it will be made elsewhere.
 
     Only after it has left all in-sync sets: an empty log must not pass for a complete one.
@@ -146,7 +146,7 @@ def _move_directories(image: ClusterImage, newcomer: Newcomer, shift: Shift) -> 
                 directories = with_directory(
                     state, newcomer.broker_id, only or UNASSIGNED_DIRECTORY
                 )
-                shift.records.append(
+                changes.records.append(
                     PartitionChangeRecord(
                         partition_id=index, topic_id=topic.topic_id, directories=directories
                     )

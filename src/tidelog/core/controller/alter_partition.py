@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from tidelog.core.controller.election import Election
 from tidelog.core.controller.events import IsrChangeAccepted, IsrChangeRefused
-from tidelog.core.controller.leadership import Settings, Shift
-from tidelog.core.controller.partition_change import Wish
+from tidelog.core.controller.partition_change import PartitionTarget
+from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.cluster import PartitionState, partition_after
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
@@ -32,7 +32,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrChange:
-    """What a leader wishes for one partition, and what it believes."""
+    """What a leader proposes for one partition, and what it believes."""
 
     key: PartitionKey
     leader_epoch: int
@@ -43,7 +43,7 @@ class IsrChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrChanged:
-    """What became of a wish; without an error, the partition as it will be."""
+    """The outcome of a proposal; without an error, the partition as it will be."""
 
     key: PartitionKey
     error: ErrorCode = ErrorCode.NONE
@@ -52,7 +52,7 @@ class IsrChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrDecision:
-    """Records for the log, one outcome per wish, and what to tell when it is committed."""
+    """Records for the log, one outcome per request, and the events for when it is committed."""
 
     records: list[MetadataRecord]
     outcomes: list[IsrChanged]
@@ -68,12 +68,12 @@ def refuse_broker_epoch(image: ClusterImage, *, broker_id: int, broker_epoch: in
 
 
 def decide_isr_changes(
-    image: ClusterImage, settings: Settings, *, leader: int, wishes: Sequence[IsrChange]
+    image: ClusterImage, settings: Settings, *, leader: int, requests: Sequence[IsrChange]
 ) -> IsrDecision:
     """The broker epoch of the leader has been checked; no partition comes twice."""
-    shift = Shift(image, settings)
-    outcomes = [_decide_one(image, settings, shift, leader, wish) for wish in wishes]
-    events: list[object] = [*shift.events]
+    changes = PartitionChanges(image, settings)
+    outcomes = [_decide_one(image, settings, changes, leader, request) for request in requests]
+    events: list[object] = [*changes.events]
     for outcome in outcomes:
         topic = image.topics_by_id.get(outcome.key.topic_id)
         if outcome.state is not None and topic is not None:
@@ -93,62 +93,66 @@ def decide_isr_changes(
                     error=outcome.error,
                 )
             )
-    return IsrDecision(records=shift.records, outcomes=outcomes, events=events)
+    return IsrDecision(records=changes.records, outcomes=outcomes, events=events)
 
 
 def _decide_one(
-    image: ClusterImage, settings: Settings, shift: Shift, leader: int, wish: IsrChange
+    image: ClusterImage,
+    settings: Settings,
+    changes: PartitionChanges,
+    leader: int,
+    request: IsrChange,
 ) -> IsrChanged:
-    error = _refuse(image, leader, wish)
+    error = _refuse(image, leader, request)
     if error != ErrorCode.NONE:
-        return IsrChanged(key=wish.key, error=error)
-    before = shift.state(wish.key)
-    allows_unclean = settings.allows_unclean(shift.topic(wish.key))
-    decision = shift.add(
-        wish.key,
-        Wish(
-            isr=tuple(member.broker_id for member in wish.members),
+        return IsrChanged(key=request.key, error=error)
+    before = changes.state(request.key)
+    allows_unclean = settings.allows_unclean(changes.topic(request.key))
+    decision = changes.add(
+        request.key,
+        PartitionTarget(
+            isr=tuple(member.broker_id for member in request.members),
             election=Election.UNCLEAN if allows_unclean else Election.ONLINE,
-            leader_is_recovering=wish.leader_is_recovering,
+            leader_is_recovering=request.leader_is_recovering,
         ),
     )
     if decision is None:
-        return IsrChanged(key=wish.key, state=before)
+        return IsrChanged(key=request.key, state=before)
     if decision.elected is not None and decision.elected.leader != leader:
-        return IsrChanged(key=wish.key, error=ErrorCode.NEW_LEADER_ELECTED)
-    return IsrChanged(key=wish.key, state=partition_after(before, decision.record))
+        return IsrChanged(key=request.key, error=ErrorCode.NEW_LEADER_ELECTED)
+    return IsrChanged(key=request.key, state=partition_after(before, decision.record))
 
 
-def _refuse(image: ClusterImage, leader: int, wish: IsrChange) -> ErrorCode:
-    topic = image.topics_by_id.get(wish.key.topic_id)
+def _refuse(image: ClusterImage, leader: int, request: IsrChange) -> ErrorCode:
+    topic = image.topics_by_id.get(request.key.topic_id)
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
-    if not 0 <= wish.key.partition < len(topic.partitions):
+    if not 0 <= request.key.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    state = topic.partitions[wish.key.partition]
-    return _refuse_epochs(state, leader, wish) or _refuse_members(image, state, wish)
+    state = topic.partitions[request.key.partition]
+    return _refuse_epochs(state, leader, request) or _refuse_members(image, state, request)
 
 
-def _refuse_epochs(state: PartitionState, leader: int, wish: IsrChange) -> ErrorCode:
-    if wish.leader_epoch > state.leader_epoch or wish.partition_epoch > state.partition_epoch:
+def _refuse_epochs(state: PartitionState, leader: int, request: IsrChange) -> ErrorCode:
+    if request.leader_epoch > state.leader_epoch or request.partition_epoch > state.partition_epoch:
         return ErrorCode.NOT_CONTROLLER
-    if wish.leader_epoch < state.leader_epoch:
+    if request.leader_epoch < state.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if leader != state.leader:
         return ErrorCode.INVALID_REQUEST
-    if wish.partition_epoch < state.partition_epoch:
+    if request.partition_epoch < state.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
     return ErrorCode.NONE
 
 
-def _refuse_members(image: ClusterImage, state: PartitionState, wish: IsrChange) -> ErrorCode:
-    ids = [member.broker_id for member in wish.members]
+def _refuse_members(image: ClusterImage, state: PartitionState, request: IsrChange) -> ErrorCode:
+    ids = [member.broker_id for member in request.members]
     is_valid = set(ids) <= set(state.replicas) and len(set(ids)) == len(ids) and state.leader in ids
     if not is_valid:
         return ErrorCode.INVALID_REQUEST
-    if wish.leader_is_recovering and (len(ids) > 1 or not state.leader_is_recovering):
+    if request.leader_is_recovering and (len(ids) > 1 or not state.leader_is_recovering):
         return ErrorCode.INVALID_REQUEST
-    for broker_id, broker_epoch in wish.members:
+    for broker_id, broker_epoch in request.members:
         broker = image.brokers.get(broker_id)
         if broker is None or not broker.is_active:
             return ErrorCode.INELIGIBLE_REPLICA

@@ -50,7 +50,7 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-class Step(NamedTuple):
+class ConfigStep(NamedTuple):
     """One step of a change; only DELETE goes without a value."""
 
     name: str
@@ -60,37 +60,37 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """A wish to change one resource, all of it or nothing. No name comes twice."""
+    """A request to change one resource, all of it or nothing. No name comes twice."""
 
     resource: ConfigResource
-    steps: tuple[Step, ...]
+    steps: tuple[ConfigStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Altered:
-    """What became of a wish."""
+    """The outcome of a request."""
 
     resource: ConfigResource
     refusal: Refusal | None = None
 
 
 def decide_alter(
-    image: ClusterImage, wishes: Sequence[Alteration], rules: ConfigRules
+    image: ClusterImage, requests: Sequence[Alteration], rules: ConfigRules
 ) -> Decision[Altered]:
-    """One outcome per wish; the resources stand or fall one by one."""
+    """One outcome per request; the resources stand or fall one by one."""
     records: list[MetadataRecord] = []
     outcomes = []
-    for wish in wishes:
-        changed = _decide_resource(image, wish, rules)
+    for request in requests:
+        changed = _decide_resource(image, request, rules)
         if not isinstance(changed, Refusal) and (
             len(records) + len(changed) > RECORDS_PER_DECISION_MAX
         ):
             changed = TOO_LARGE
         if isinstance(changed, Refusal):
-            outcomes.append(Altered(resource=wish.resource, refusal=changed))
+            outcomes.append(Altered(resource=request.resource, refusal=changed))
         else:
             records += changed
-            outcomes.append(Altered(resource=wish.resource))
+            outcomes.append(Altered(resource=request.resource))
     return Decision(records=records, outcomes=outcomes)
 
 
@@ -133,12 +133,12 @@ def decide_new_topic(
 
 
 def _decide_resource(
-    image: ClusterImage, wish: Alteration, rules: ConfigRules
+    image: ClusterImage, request: Alteration, rules: ConfigRules
 ) -> list[ConfigRecord] | Refusal:
-    resource = wish.resource
+    resource = request.resource
     settings = dict(image.configs.get(resource, {}))
     records = []
-    for step in wish.steps:
+    for step in request.steps:
         before = settings.get(step.name)
         after = _after(before, step, resource, rules)
         if isinstance(after, Refusal):
@@ -159,12 +159,12 @@ def _decide_resource(
 
 
 def _after(
-    before: str | None, step: Step, resource: ConfigResource, rules: ConfigRules
+    before: str | None, step: ConfigStep, resource: ConfigResource, rules: ConfigRules
 ) -> str | Refusal | None:
     """The value after one step; None is "at its default"."""
     if step.operation == Operation.DELETE:
         return None
-    assert step.value is not None, "a wish without a value was refused before"
+    assert step.value is not None, "a step without a value was refused before"
     if step.operation == Operation.SET:
         return step.value
     if not rules.is_list(resource.type, step.name):

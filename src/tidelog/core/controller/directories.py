@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidelog.core.controller.leadership import Settings, Shift
+from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
@@ -18,27 +18,27 @@ from tidelog.core.model.errors import ErrorCode
 
 
 class Placed(NamedTuple):
-    """A replica of the broker that tells, and the directory in which it lies."""
+    """A replica of the broker that reports it, and the directory in which it lies."""
 
     key: PartitionKey
     directory: bytes
 
 
 def decide_directories(
-    image: ClusterImage, settings: Settings, *, broker_id: int, told: Sequence[Placed]
-) -> tuple[Shift, list[ErrorCode]]:
-    """Take down what is told; a replica in a directory that is lost leaves its in-sync set."""
+    image: ClusterImage, settings: Settings, *, broker_id: int, reported: Sequence[Placed]
+) -> tuple[PartitionChanges, list[ErrorCode]]:
+    """Record what was reported; a replica in a directory that is lost leaves its in-sync set."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=(broker_id,))
+    changes = PartitionChanges(image, settings, leaving=(broker_id,))
     errors = []
-    for placed in told:
+    for placed in reported:
         error = _refuse(image, placed.key, broker_id)
         errors.append(error)
         if error is not ErrorCode.NONE:
             continue
-        state = shift.state(placed.key)
+        state = changes.state(placed.key)
         if state.directory(broker_id) != placed.directory:
-            shift.records.append(
+            changes.records.append(
                 PartitionChangeRecord(
                     partition_id=placed.key.partition,
                     topic_id=placed.key.topic_id,
@@ -46,8 +46,8 @@ def decide_directories(
                 )
             )
         if not broker.has_working(placed.directory) and broker_id in state.isr:
-            shift.without_leaving([placed.key])
-    return shift, errors
+            changes.without_leaving([placed.key])
+    return changes, errors
 
 
 def with_directory(state: PartitionState, broker_id: int, directory: bytes) -> list[bytes]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from tidelog.core.controller.decision import RECORDS_PER_DECISION_MAX, TOO_LARGE, Refusal
 from tidelog.core.controller.election import Election
-from tidelog.core.controller.leadership import Settings, Shift
-from tidelog.core.controller.partition_change import Wish
+from tidelog.core.controller.partition_change import PartitionTarget
+from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
 from tidelog.core.model.errors import ErrorCode
@@ -24,8 +24,8 @@ ELECTIONS_PER_ROUND = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A partition for which an election is asked, and what became of it."""
+class ElectionRequest:
+    """A partition for which an election is requested, and its outcome."""
 
     topic: str
     partition: int
@@ -33,60 +33,66 @@ class Asked:
 
 
 def decide_elections(
-    image: ClusterImage, settings: Settings, wishes: Sequence[Asked], election: Election
-) -> tuple[Shift, list[Asked]]:
-    """One outcome per wish, in its order."""
-    shift = Shift(image, settings)
+    image: ClusterImage, settings: Settings, requests: Sequence[ElectionRequest], election: Election
+) -> tuple[PartitionChanges, list[ElectionRequest]]:
+    """One outcome per request, in its order."""
+    changes = PartitionChanges(image, settings)
     outcomes = []
     seen: set[PartitionKey] = set()
-    for wish in wishes:
-        refusal = _decide_one(image, shift, wish, election, seen)
-        outcomes.append(Asked(topic=wish.topic, partition=wish.partition, refusal=refusal))
-    return shift, outcomes
+    for request in requests:
+        refusal = _decide_one(image, changes, request, election, seen)
+        outcomes.append(
+            ElectionRequest(topic=request.topic, partition=request.partition, refusal=refusal)
+        )
+    return changes, outcomes
 
 
-def everywhere(image: ClusterImage) -> list[Asked]:
+def everywhere(image: ClusterImage) -> list[ElectionRequest]:
     """Every partition that there is."""
     return [
-        Asked(topic=name, partition=index)
+        ElectionRequest(topic=name, partition=index)
         for name in sorted(image.topics)
         for index in range(len(image.topics[name].partitions))
     ]
 
 
-def decide_balance(image: ClusterImage, settings: Settings) -> tuple[Shift, bool]:
+def decide_balance(image: ClusterImage, settings: Settings) -> tuple[PartitionChanges, bool]:
     """Give leaderships back to preferred replicas; and whether there may be more to do."""
-    shift = Shift(image, settings)
+    changes = PartitionChanges(image, settings)
     for key in image.index.not_preferred():
-        if len(shift.records) >= ELECTIONS_PER_ROUND:
-            return shift, True
-        shift.add(key, Wish(election=Election.PREFERRED))
-    return shift, False
+        if len(changes.records) >= ELECTIONS_PER_ROUND:
+            return changes, True
+        changes.add(key, PartitionTarget(election=Election.PREFERRED))
+    return changes, False
 
 
-def decide_unclean_round(image: ClusterImage, settings: Settings) -> tuple[Shift, bool]:
+def decide_unclean_round(image: ClusterImage, settings: Settings) -> tuple[PartitionChanges, bool]:
     """Lead what nobody leads, where the topic allows to lose records; and whether more is left."""
-    shift = Shift(image, settings)
+    changes = PartitionChanges(image, settings)
     for key in image.index.leaderless():
-        if len(shift.records) >= ELECTIONS_PER_ROUND:
-            return shift, True
-        if settings.allows_unclean(shift.topic(key)):
-            shift.add(key, Wish(election=Election.UNCLEAN))
-    return shift, False
+        if len(changes.records) >= ELECTIONS_PER_ROUND:
+            return changes, True
+        if settings.allows_unclean(changes.topic(key)):
+            changes.add(key, PartitionTarget(election=Election.UNCLEAN))
+    return changes, False
 
 
 def _decide_one(
-    image: ClusterImage, shift: Shift, wish: Asked, election: Election, seen: set[PartitionKey]
+    image: ClusterImage,
+    changes: PartitionChanges,
+    request: ElectionRequest,
+    election: Election,
+    seen: set[PartitionKey],
 ) -> Refusal | None:
-    state = image.partition(wish.topic, wish.partition)
+    state = image.partition(request.topic, request.partition)
     if state is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition")
-    key = PartitionKey(image.topics[wish.topic].topic_id, wish.partition)
+    key = PartitionKey(image.topics[request.topic].topic_id, request.partition)
     if key in seen or not _is_needed(election, state.leader, state.replicas[0]):
         return Refusal(ErrorCode.ELECTION_NOT_NEEDED, "it has the leader that it should have")
-    if len(shift.records) >= RECORDS_PER_DECISION_MAX:
+    if len(changes.records) >= RECORDS_PER_DECISION_MAX:
         return TOO_LARGE
-    if shift.add(key, Wish(election=election)) is not None:
+    if changes.add(key, PartitionTarget(election=election)) is not None:
         seen.add(key)
         return None
     if election is Election.PREFERRED:

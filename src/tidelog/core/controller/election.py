@@ -54,7 +54,7 @@ class Elected(NamedTuple):
         return self.kind in (ElectionKind.LAST_KNOWN, ElectionKind.UNCLEAN)
 
 
-NOBODY = Elected(None, None)
+NO_LEADER = Elected(None, None)
 
 
 def elect(
@@ -88,4 +88,4 @@ def elect(
         for replica in before.replicas:
             if rules.is_acceptable(replica):
                 return Elected(replica, ElectionKind.UNCLEAN)
-    return NOBODY
+    return NO_LEADER

@@ -80,7 +80,7 @@ class BrokerLeaves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrChangeAccepted:
-    """A leader's wish for another in-sync set came true."""
+    """A leader's proposal of another in-sync set was accepted."""
 
     topic: str
     partition: int
@@ -90,7 +90,7 @@ class IsrChangeAccepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrChangeRefused:
-    """A leader's wish for another in-sync set was refused."""
+    """A leader's proposal of another in-sync set was refused."""
 
     topic: str | None
     partition: int

@@ -35,7 +35,7 @@ class Direction(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureUpdate:
-    """A wish; no direction: one that nobody has heard of."""
+    """A request; without a direction it names one that does not exist."""
 
     name: str
     level: int
@@ -45,7 +45,7 @@ class FeatureUpdate:
 def decide_features(
     image: ClusterImage, updates: Sequence[FeatureUpdate], *, min_insync_replicas: int
 ) -> list[MetadataRecord] | Refusal:
-    """Of a feature that comes twice the last wish counts."""
+    """Of a feature that comes twice the last request counts."""
     records: list[MetadataRecord] = []
     for update in {update.name: update for update in updates}.values():
         reason = _refuse(image, update)

@@ -1,4 +1,4 @@
-"""What a heartbeat changes: the next state of a broker, from what it is and what it wishes.
+"""What a heartbeat changes: the next state of a broker, from what it is and what it asks for.
 
 fenced    -> unfenced    when it wants to be in and has read its own registration
 unfenced  -> fenced      when it wants to be out

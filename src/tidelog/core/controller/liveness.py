@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tidelog.core.metadata.cluster import Broker
+from tidelog.core.metadata.cluster import RegisteredBroker
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Sessions:
         self._timeout_ms = timeout_ms
         self._sessions: dict[int, Session] = {}
 
-    def start(self, brokers: Iterable[Broker], *, now_ms: int) -> None:
+    def start(self, brokers: Iterable[RegisteredBroker], *, now_ms: int) -> None:
         """We have just become active: whoever is not fenced gets a full session."""
         self._sessions = {
             broker.broker_id: Session(
@@ -66,7 +66,7 @@ class Sessions:
     def end(self, broker_id: int) -> None:
         self._sessions.pop(broker_id, None)
 
-    def is_valid(self, broker: Broker, *, now_ms: int) -> bool:
+    def is_valid(self, broker: RegisteredBroker, *, now_ms: int) -> bool:
         """May the process of this registration be alive?"""
         session = self._sessions.get(broker.broker_id)
         return (
@@ -75,7 +75,7 @@ class Sessions:
             and now_ms < self._deadline_ms(session)
         )
 
-    def has_connection(self, broker: Broker) -> bool:
+    def has_connection(self, broker: RegisteredBroker) -> bool:
         """Would we notice if the process of this registration closed its connections?"""
         session = self._sessions.get(broker.broker_id)
         return (
@@ -107,7 +107,7 @@ class Sessions:
             session.connection = None
         return closed
 
-    def read_by_all(self, brokers: Iterable[Broker]) -> int | None:
+    def read_by_all(self, brokers: Iterable[RegisteredBroker]) -> int | None:
         """How far the slowest of the active brokers has read; None: there is none."""
         ends = [
             session.metadata_end_offset

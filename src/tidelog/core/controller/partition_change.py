@@ -20,7 +20,7 @@ from tidelog.core.metadata.records import NO_LEADER, PartitionChangeRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PartitionTarget:
     """What shall be different; by default only a leader is looked for."""
 
     isr: tuple[int, ...] | None = None
@@ -38,16 +38,16 @@ class PartitionDecision(NamedTuple):
 
 
 def decide_change(
-    key: PartitionKey, before: PartitionState, wish: Wish, rules: ElectionRules
+    key: PartitionKey, before: PartitionState, request: PartitionTarget, rules: ElectionRules
 ) -> PartitionDecision | None:
     """None: nothing would be different."""
-    isr = before.isr if wish.isr is None else wish.isr
+    isr = before.isr if request.isr is None else request.isr
     eligible: tuple[int, ...] = ()
     if rules.keeps_eligible and len(isr) < rules.min_insync_replicas:
-        eligible = _eligible(before, isr, wish.lost)
-    elected = elect(before, isr=isr, eligible=eligible, election=wish.election, rules=rules)
+        eligible = _eligible(before, isr, request.lost)
+    elected = elect(before, isr=isr, eligible=eligible, election=request.election, rules=rules)
     is_new = elected.leader != before.leader
-    is_recovering = wish.leader_is_recovering
+    is_recovering = request.leader_is_recovering
     if is_new and elected.leader is not None and elected.may_lose_records:
         isr, eligible, is_recovering = (elected.leader,), (), True
     elif is_new and elected.leader in eligible:

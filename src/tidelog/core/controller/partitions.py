@@ -17,11 +17,11 @@ from tidelog.core.controller.decision import (
     Decision,
     Refusal,
 )
-from tidelog.core.controller.placement import Candidate, CannotPlace, place
+from tidelog.core.controller.placement import Candidate, PlacementRefused, assign_replicas
 from tidelog.core.metadata.cluster import (
     UNASSIGNED_DIRECTORY,
     PartitionState,
-    Topic,
+    TopicState,
     partition_record,
 )
 from tidelog.core.metadata.image import ClusterImage
@@ -29,7 +29,7 @@ from tidelog.core.metadata.records import MetadataRecord
 from tidelog.core.model.errors import ErrorCode
 
 
-class Assignment(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """The brokers that somebody chose for a partition, preferred leader first."""
 
     partition: int
@@ -38,7 +38,7 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A wish: this topic shall have so many partitions in all, the new ones perhaps so placed."""
+    """A request: how many partitions the topic shall have in all, and where the new ones go."""
 
     topic: str
     partitions_count: int
@@ -47,17 +47,17 @@ class Growth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown:
-    """What became of a wish."""
+    """The outcome of a request."""
 
     topic: str
     refusal: Refusal | None = None
 
 
 def decide_growth(
-    image: ClusterImage, wishes: Sequence[Growth], *, random: Random
+    image: ClusterImage, requests: Sequence[Growth], *, random: Random
 ) -> Decision[Grown]:
     """One outcome per topic; a topic that was named twice is not touched."""
-    counts = Counter(wish.topic for wish in wishes)
+    counts = Counter(request.topic for request in requests)
     outcomes = [
         Grown(
             topic=name,
@@ -67,64 +67,64 @@ def decide_growth(
         if counts[name] > 1
     ]
     records: list[MetadataRecord] = []
-    for wish in wishes:
-        if counts[wish.topic] > 1:
+    for request in requests:
+        if counts[request.topic] > 1:
             continue
         room = RECORDS_PER_DECISION_MAX - len(records)
-        added = _decide_one(image, wish, random, room)
+        added = _decide_one(image, request, random, room)
         if isinstance(added, Refusal):
-            outcomes.append(Grown(topic=wish.topic, refusal=added))
+            outcomes.append(Grown(topic=request.topic, refusal=added))
         else:
             records += added
-            outcomes.append(Grown(topic=wish.topic))
+            outcomes.append(Grown(topic=request.topic))
     return Decision(records=records, outcomes=outcomes)
 
 
 def _decide_one(
-    image: ClusterImage, wish: Growth, random: Random, room: int
+    image: ClusterImage, request: Growth, random: Random, room: int
 ) -> list[MetadataRecord] | Refusal:
-    topic = image.topics.get(wish.topic)
+    topic = image.topics.get(request.topic)
     if topic is None:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     before = len(topic.partitions)
-    if wish.partitions_count <= before:
+    if request.partitions_count <= before:
         return Refusal(
             ErrorCode.INVALID_PARTITIONS,
-            f"the topic has {before} partition(s): {wish.partitions_count} is no increase",
+            f"the topic has {before} partition(s): {request.partitions_count} is no increase",
         )
-    added_count = wish.partitions_count - before
-    if wish.assignments is not None and len(wish.assignments) != added_count:
+    added_count = request.partitions_count - before
+    if request.assignments is not None and len(request.assignments) != added_count:
         return Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{added_count} new partition(s), but {len(wish.assignments)} assignment(s)",
+            f"{added_count} new partition(s), but {len(request.assignments)} assignment(s)",
         )
     if added_count > room:
         return TOO_LARGE
-    states = _added_states(image, topic, wish, random)
+    states = _added_states(image, topic, request, random)
     if isinstance(states, Refusal):
         return states
     return [
-        partition_record(topic.topic_id, before + place_, state)
-        for place_, state in enumerate(states)
+        partition_record(topic.topic_id, before + index, state)
+        for index, state in enumerate(states)
     ]
 
 
 def _added_states(
-    image: ClusterImage, topic: Topic, wish: Growth, random: Random
+    image: ClusterImage, topic: TopicState, request: Growth, random: Random
 ) -> list[PartitionState] | Refusal:
     before = len(topic.partitions)
     replication_factor = len(topic.partitions[0].replicas)
-    if wish.assignments is None:
+    if request.assignments is None:
         return placed_states(
             image,
-            partitions_count=wish.partitions_count - before,
+            partitions_count=request.partitions_count - before,
             replication_factor=replication_factor,
             random=random,
             existing=[state.replicas for state in topic.partitions],
         )
     assignments = [
-        Assignment(before + place_, broker_ids)
-        for place_, broker_ids in enumerate(wish.assignments)
+        ReplicaAssignment(before + index, broker_ids)
+        for index, broker_ids in enumerate(request.assignments)
     ]
     return _checked_states(image, assignments, replication_factor)
 
@@ -143,14 +143,14 @@ def placed_states(
         for broker in image.brokers.values()
         if broker.is_fenced or not broker.in_controlled_shutdown
     ]
-    placed = place(
+    placed = assign_replicas(
         candidates,
         partitions_count=partitions_count,
         replication_factor=replication_factor,
         random=random,
         existing=existing,
     )
-    if isinstance(placed, CannotPlace):
+    if isinstance(placed, PlacementRefused):
         return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, placed.reason)
     states = []
     for replicas in placed:
@@ -164,7 +164,7 @@ def placed_states(
 
 
 def assigned_states(
-    image: ClusterImage, assignments: Sequence[Assignment]
+    image: ClusterImage, assignments: Sequence[ReplicaAssignment]
 ) -> list[PartitionState] | Refusal:
     """The states of a new topic's partitions that somebody placed by hand, by index."""
     counts = Counter(assignment.partition for assignment in assignments)
@@ -181,7 +181,7 @@ def assigned_states(
 
 
 def _checked_states(
-    image: ClusterImage, assignments: Sequence[Assignment], replication_factor: int | None
+    image: ClusterImage, assignments: Sequence[ReplicaAssignment], replication_factor: int | None
 ) -> list[PartitionState] | Refusal:
     states = []
     for index, broker_ids in assignments:

@@ -28,20 +28,20 @@ class Candidate(NamedTuple):
     is_fenced: bool
 
 
-class CannotPlace(NamedTuple):
+class PlacementRefused(NamedTuple):
     """Why there is no placement."""
 
     reason: str
 
 
-def place(
+def assign_replicas(
     candidates: Sequence[Candidate],
     *,
     partitions_count: int,
     replication_factor: int,
     random: Random,
     existing: Sequence[Sequence[int]] = (),
-) -> list[tuple[int, ...]] | CannotPlace:
+) -> list[tuple[int, ...]] | PlacementRefused:
     """The replicas of each new partition, preferred leader first.
 
     `existing` are the replicas of the topic's partitions so far: new ones even them out.
@@ -49,11 +49,11 @@ def place(
     assert partitions_count > 0
     assert replication_factor > 0
     if not candidates:
-        return CannotPlace("no broker is registered")
+        return PlacementRefused("no broker is registered")
     if all(candidate.is_fenced for candidate in candidates):
-        return CannotPlace("all brokers are fenced")
+        return PlacementRefused("all brokers are fenced")
     if replication_factor > len(candidates):
-        return CannotPlace(
+        return PlacementRefused(
             f"replication factor {replication_factor} needs more than the "
             f"{len(candidates)} registered broker(s)"
         )

@@ -19,7 +19,7 @@ from tidelog.core.controller.decision import (
     Refusal,
 )
 from tidelog.core.controller.partitions import (
-    Assignment,
+    ReplicaAssignment,
     assigned_states,
     placed_states,
 )
@@ -37,18 +37,18 @@ Key = TypeVar("Key", str, TopicId)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A wish for a topic. A count of None means the default; anything else is as it was asked."""
+    """A request for a topic. A count of None means the default."""
 
     name: str
     partitions_count: int | None = None
     replication_factor: int | None = None
-    assignments: tuple[Assignment, ...] = ()
+    assignments: tuple[ReplicaAssignment, ...] = ()
     configs: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """What became of a wish; without a refusal, the topic that will be there."""
+    """The outcome of a request; without a refusal, the topic that will be there."""
 
     name: str
     refusal: Refusal | None = None
@@ -69,20 +69,20 @@ class CreationRules:
 
 
 def decide_create(
-    image: ClusterImage, wishes: Sequence[NewTopic], rules: CreationRules
+    image: ClusterImage, requests: Sequence[NewTopic], rules: CreationRules
 ) -> Decision[CreatedTopic]:
-    """One outcome per wish, but only one for a name that was given twice."""
-    counts = Counter(wish.name for wish in wishes)
-    allowed = [w for w in wishes if counts[w.name] == 1 and w.name != METADATA_TOPIC]
-    if _partitions_asked(allowed, rules) > PARTITIONS_PER_REQUEST_MAX:
-        return _all_refused(wishes)
+    """One outcome per request, but only one for a name that was given twice."""
+    counts = Counter(request.name for request in requests)
+    allowed = [w for w in requests if counts[w.name] == 1 and w.name != METADATA_TOPIC]
+    if _partitions_requested(allowed, rules) > PARTITIONS_PER_REQUEST_MAX:
+        return _all_refused(requests)
     records: list[MetadataRecord] = []
     outcomes = []
-    for wish in allowed:
-        outcome = _decide_one(image, wish, rules, records)
+    for request in allowed:
+        outcome = _decide_one(image, request, rules, records)
         outcomes.append(outcome)
         if len(records) > RECORDS_PER_DECISION_MAX:
-            return _all_refused(wishes)
+            return _all_refused(requests)
     for name in counts:
         if counts[name] > 1:
             refusal = Refusal(ErrorCode.INVALID_REQUEST, "the topic is named twice")
@@ -93,47 +93,47 @@ def decide_create(
     return Decision(records=records, outcomes=outcomes)
 
 
-def _all_refused(wishes: Sequence[NewTopic]) -> Decision[CreatedTopic]:
-    outcomes = [CreatedTopic(name=wish.name, refusal=TOO_LARGE) for wish in wishes]
+def _all_refused(requests: Sequence[NewTopic]) -> Decision[CreatedTopic]:
+    outcomes = [CreatedTopic(name=request.name, refusal=TOO_LARGE) for request in requests]
     return Decision(records=[], outcomes=outcomes)
 
 
-def _partitions_asked(wishes: Sequence[NewTopic], rules: CreationRules) -> int:
+def _partitions_requested(requests: Sequence[NewTopic], rules: CreationRules) -> int:
     """An upper bound, known before anything is placed."""
     total = 0
-    for wish in wishes:
-        if wish.assignments:
-            total += len(wish.assignments)
-        elif wish.partitions_count is None:
+    for request in requests:
+        if request.assignments:
+            total += len(request.assignments)
+        elif request.partitions_count is None:
             total += rules.default_partitions_count
         else:
-            total += max(wish.partitions_count, 0)
+            total += max(request.partitions_count, 0)
     return total
 
 
 def _decide_one(
-    image: ClusterImage, wish: NewTopic, rules: CreationRules, records: list[MetadataRecord]
+    image: ClusterImage, request: NewTopic, rules: CreationRules, records: list[MetadataRecord]
 ) -> CreatedTopic:
     """Adds the records of a topic that may be created."""
-    refusal = refuse_new_name(image, wish.name)
+    refusal = refuse_new_name(image, request.name)
     if refusal is not None:
-        return CreatedTopic(name=wish.name, refusal=refusal)
-    config_records = decide_new_topic(wish.name, wish.configs, rules.configs)
+        return CreatedTopic(name=request.name, refusal=refusal)
+    config_records = decide_new_topic(request.name, request.configs, rules.configs)
     if isinstance(config_records, Refusal):
-        return CreatedTopic(name=wish.name, refusal=config_records)
-    states = _states(image, wish, rules)
+        return CreatedTopic(name=request.name, refusal=config_records)
+    states = _states(image, request, rules)
     if isinstance(states, Refusal):
-        return CreatedTopic(name=wish.name, refusal=states)
+        return CreatedTopic(name=request.name, refusal=states)
     topic_id = new_topic_id(rules.random, taken=image.topics_by_id)
-    records.append(TopicRecord(name=wish.name, topic_id=topic_id))
+    records.append(TopicRecord(name=request.name, topic_id=topic_id))
     records.extend(config_records)
     records.extend(partition_record(topic_id, index, state) for index, state in enumerate(states))
     return CreatedTopic(
-        name=wish.name,
+        name=request.name,
         topic_id=topic_id,
         partitions_count=len(states),
         replication_factor=len(states[0].replicas),
-        configs=tuple((name, value) for name, value in wish.configs if value is not None),
+        configs=tuple((name, value) for name, value in request.configs if value is not None),
     )
 
 
@@ -155,28 +155,28 @@ def refuse_new_name(image: ClusterImage, name: str) -> Refusal | None:
 
 
 def _states(
-    image: ClusterImage, wish: NewTopic, rules: CreationRules
+    image: ClusterImage, request: NewTopic, rules: CreationRules
 ) -> list[PartitionState] | Refusal:
-    if wish.assignments:
-        if wish.replication_factor is not None or wish.partitions_count is not None:
+    if request.assignments:
+        if request.replication_factor is not None or request.partitions_count is not None:
             return Refusal(
                 ErrorCode.INVALID_REQUEST, "an assignment and a count exclude each other"
             )
-        return assigned_states(image, wish.assignments)
-    if wish.replication_factor is not None and wish.replication_factor < 1:
+        return assigned_states(image, request.assignments)
+    if request.replication_factor is not None and request.replication_factor < 1:
         return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "the replication factor must be positive, or -1 for the default",
         )
-    if wish.partitions_count is not None and wish.partitions_count < 1:
+    if request.partitions_count is not None and request.partitions_count < 1:
         return Refusal(
             ErrorCode.INVALID_PARTITIONS,
             "the number of partitions must be positive, or -1 for the default",
         )
     return placed_states(
         image,
-        partitions_count=wish.partitions_count or rules.default_partitions_count,
-        replication_factor=wish.replication_factor or rules.default_replication_factor,
+        partitions_count=request.partitions_count or rules.default_partitions_count,
+        replication_factor=request.replication_factor or rules.default_replication_factor,
         random=rules.random,
     )
 
@@ -190,18 +190,18 @@ class DeletedTopic:
     refusal: Refusal | None = None
 
 
-def decide_delete(image: ClusterImage, wishes: Sequence[DeletedTopic]) -> Decision[DeletedTopic]:
-    """Each wish names a topic by name or by id, not by both; nothing may be named twice."""
+def decide_delete(image: ClusterImage, requests: Sequence[DeletedTopic]) -> Decision[DeletedTopic]:
+    """Each request names a topic by name or by id, not by both; nothing may be named twice."""
     outcomes: list[DeletedTopic] = []
     names: Counter[str] = Counter()
     ids: Counter[TopicId] = Counter()
-    for wish in wishes:
-        if wish.name is not None and wish.topic_id is not None:
-            outcomes.append(_bad(wish.name, wish.topic_id, "give a name or an id, not both"))
-        elif wish.name is not None:
-            names[wish.name] += 1
-        elif wish.topic_id is not None:
-            ids[wish.topic_id] += 1
+    for request in requests:
+        if request.name is not None and request.topic_id is not None:
+            outcomes.append(_bad(request.name, request.topic_id, "give a name or an id, not both"))
+        elif request.name is not None:
+            names[request.name] += 1
+        elif request.topic_id is not None:
+            ids[request.topic_id] += 1
         else:
             outcomes.append(_bad(None, None, "neither a name nor an id was given"))
     outcomes += [_bad(name, None, "the topic is named twice") for name in _twice(names)]

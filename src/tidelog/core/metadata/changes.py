@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.core.metadata.cluster import Endpoint
+from tidelog.core.metadata.cluster import ListenerEndpoint
 from tidelog.core.model.ids import TopicId
 
 
@@ -16,7 +16,7 @@ class BrokerRegistered:
     broker_epoch: int
     rack: str | None
     is_fenced: bool
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[ListenerEndpoint, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ class ConfigResource(NamedTuple):
     name: str
 
 
-class Endpoint(NamedTuple):
+class ListenerEndpoint(NamedTuple):
     """Where one listener of a broker is reached."""
 
     listener: str
@@ -65,13 +65,13 @@ class FeatureRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class RegisteredBroker:
     """One registration of one broker process."""
 
     broker_id: int
     broker_epoch: int
     incarnation_id: bytes
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[ListenerEndpoint, ...]
     rack: str | None
     is_fenced: bool
     in_controlled_shutdown: bool
@@ -92,7 +92,7 @@ class Broker:
         # A broker that names no directory at all is from a time when none had an id.
         return not self.log_directories or directory in self.log_directories
 
-    def endpoint(self, listener: str) -> Endpoint | None:
+    def endpoint(self, listener: str) -> ListenerEndpoint | None:
         for endpoint in self.endpoints:
             if endpoint.listener == listener:
                 return endpoint
@@ -134,7 +134,7 @@ class PartitionState:
 
 
 @dataclass(slots=True, kw_only=True)
-class Topic:
+class TopicState:
     """A topic; its partitions are numbered by their place in the list."""
 
     name: str
@@ -149,13 +149,13 @@ def collision_form(name: str) -> str | None:
     return name.replace(".", "_")
 
 
-def broker_of(record: RegisterBrokerRecord) -> Broker:
-    return Broker(
+def broker_of(record: RegisterBrokerRecord) -> RegisteredBroker:
+    return RegisteredBroker(
         broker_id=record.broker_id,
         broker_epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id,
         endpoints=tuple(
-            Endpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points
+            ListenerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points
         ),
         rack=record.rack,
         is_fenced=record.fenced,
@@ -168,7 +168,7 @@ def broker_of(record: RegisterBrokerRecord) -> Broker:
     )
 
 
-def broker_record(broker: Broker) -> RegisterBrokerRecord:
+def broker_record(broker: RegisteredBroker) -> RegisterBrokerRecord:
     """The record that makes this registration."""
     return RegisterBrokerRecord(
         broker_id=broker.broker_id,
@@ -191,7 +191,9 @@ def broker_record(broker: Broker) -> RegisterBrokerRecord:
     )
 
 
-def broker_after(broker: Broker, record: BrokerRegistrationChangeRecord) -> Broker:
+def broker_after(
+    broker: RegisteredBroker, record: BrokerRegistrationChangeRecord
+) -> RegisteredBroker:
     return replace(
         broker,
         is_fenced={UNFENCED: False, FENCED: True}.get(record.fenced, broker.is_fenced),

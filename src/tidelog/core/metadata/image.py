@@ -1,8 +1,8 @@
 """The cluster as the metadata log tells it: brokers, topics, partitions, configs, features.
 
 `apply` is the only mutator. Start-up, a standby and the active controller all build their image by
-applying the same records in the same order, so they agree. What hangs on an image (`Broker`,
-`PartitionState`) is immutable and may be kept by whoever read it.
+applying the same records in the same order, so they agree. What hangs on an image
+(`RegisteredBroker`, `PartitionState`) is immutable and may be kept by whoever read it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tidelog.core.metadata.changes import (
     TopicDeleted,
 )
 from tidelog.core.metadata.cluster import (
-    Broker,
     ConfigResource,
     PartitionState,
+    RegisteredBroker,
     ResourceType,
-    Topic,
+    TopicState,
     broker_after,
     broker_of,
     broker_record,
@@ -61,8 +61,6 @@ from tidelog.core.wire.sentinels import NO_NODE
 CLUSTER_DEFAULTS = ConfigResource(ResourceType.BROKER, "")
 """The broker settings that hold for the whole cluster unless a broker has its own."""
 
-"""In a snapshot nobody asked for the producer ids; Kafka writes this number then."""
-
 _NOTHING: dict[str, str] = {}
 
 
@@ -70,9 +68,9 @@ class ClusterImage:
     """Invariants: see `check`."""
 
     def __init__(self) -> None:
-        self.brokers: dict[int, Broker] = {}
-        self.topics: dict[str, Topic] = {}
-        self.topics_by_id: dict[TopicId, Topic] = {}
+        self.brokers: dict[int, RegisteredBroker] = {}
+        self.topics: dict[str, TopicState] = {}
+        self.topics_by_id: dict[TopicId, TopicState] = {}
         self.configs: dict[ConfigResource, dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
@@ -98,7 +96,7 @@ class ClusterImage:
         made = ClusterImage()
         made.brokers = dict(self.brokers)
         for topic in self.topics.values():
-            twin = Topic(
+            twin = TopicState(
                 name=topic.name, topic_id=topic.topic_id, partitions=list(topic.partitions)
             )
             made.topics[twin.name] = made.topics_by_id[twin.topic_id] = twin
@@ -130,6 +128,7 @@ class ClusterImage:
                     value=value,
                 )
         if self.next_producer_id > 0:
+            # In a snapshot no broker requested the producer ids.
             yield ProducerIdsRecord(broker_id=NO_NODE, next_producer_id=self.next_producer_id)
 
     def __eq__(self, other: object) -> bool:
@@ -166,7 +165,7 @@ class ClusterImage:
         """The broker settings that were given to the whole cluster while running."""
         return self.configs.get(CLUSTER_DEFAULTS, _NOTHING)
 
-    def alive_brokers(self) -> list[Broker]:
+    def alive_brokers(self) -> list[RegisteredBroker]:
         """Those that are not fenced, by id."""
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].is_fenced]
 
@@ -227,7 +226,7 @@ class ClusterImage:
         )
 
     def _create_topic(self, record: TopicRecord) -> Change:
-        topic = Topic(name=record.name, topic_id=TopicId(record.topic_id))
+        topic = TopicState(name=record.name, topic_id=TopicId(record.topic_id))
         assert topic.name not in self.topics, topic.name
         assert topic.topic_id not in self.topics_by_id, topic.name
         self.topics[topic.name] = topic
@@ -343,7 +342,7 @@ _APPLIERS: dict[type, Callable[[ClusterImage, Any], Change | None]] = {
 }
 
 
-def partition_changed(topic: Topic, index: int) -> PartitionChanged:
+def partition_changed(topic: TopicState, index: int) -> PartitionChanged:
     """A partition as it is now, for whoever must follow it and has not seen its history."""
     return _described(PartitionChanged, topic, index)
 
@@ -351,7 +350,7 @@ def partition_changed(topic: Topic, index: int) -> PartitionChanged:
 P = TypeVar("P", PartitionCreated, PartitionChanged)
 
 
-def _described(kind: type[P], topic: Topic, index: int) -> P:
+def _described(kind: type[P], topic: TopicState, index: int) -> P:
     state = topic.partitions[index]
     return kind(
         topic=topic.name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tidelog.core.metadata.cluster import PartitionState, Topic
+from tidelog.core.metadata.cluster import PartitionState, TopicState
 from tidelog.core.model.ids import TopicId
 
 
@@ -23,7 +23,7 @@ class PartitionKey(NamedTuple):
 class PartitionIndex:
     """Invariant: every set holds exactly the partitions of which its name is true."""
 
-    def __init__(self, topics: Iterable[Topic]) -> None:
+    def __init__(self, topics: Iterable[TopicState]) -> None:
         self._in_sync: dict[int, set[PartitionKey]] = {}
         self._eligible: dict[int, set[PartitionKey]] = {}
         self._led: dict[int, set[PartitionKey]] = {}
@@ -75,7 +75,7 @@ class PartitionIndex:
         self._leaderless.discard(key)
         self._not_preferred.discard(key)
 
-    def check(self, topics: Iterable[Topic]) -> None:
+    def check(self, topics: Iterable[TopicState]) -> None:
         """As if it were built anew."""
         fresh = PartitionIndex(topics)
         for mine, theirs in (

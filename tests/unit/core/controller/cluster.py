@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.unit.core.metadata import given
-from tidelog.core.controller.leadership import Shift
+from tidelog.core.controller.partition_changes import PartitionChanges
 from tidelog.core.metadata.cluster import PartitionState, partition_record
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
@@ -76,9 +76,9 @@ def cluster(
     return given.image(*records)
 
 
-def applied(image: ClusterImage, shift: Shift) -> PartitionState:
+def applied(image: ClusterImage, changes: PartitionChanges) -> PartitionState:
     """What becomes of partition 0."""
-    given.apply(image, shift.records)
+    given.apply(image, changes.records)
     return image.topics["t"].partitions[0]
 
 

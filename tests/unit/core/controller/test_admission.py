@@ -17,7 +17,7 @@ from tests.unit.core.controller.cluster import (
 )
 from tidelog.core.controller.admission import Newcomer, decide_admission, refuse_newcomer
 from tidelog.core.controller.events import BrokerAdmitted
-from tidelog.core.metadata.cluster import Endpoint, FeatureRange
+from tidelog.core.metadata.cluster import FeatureRange, ListenerEndpoint
 from tidelog.core.metadata.features import SUPPORTED
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import RegisterBrokerRecord
@@ -28,7 +28,7 @@ NEWCOMER = Newcomer(
     broker_id=1,
     cluster_id="c",
     incarnation_id=b"n" * 16,
-    endpoints=(Endpoint("PLAINTEXT", "host", 9092, 0),),
+    endpoints=(ListenerEndpoint("PLAINTEXT", "host", 9092, 0),),
     rack="a",
     log_directories=(directory(1),),
     features=FEATURES,
@@ -45,8 +45,8 @@ def test_a_stranger_is_registered_fenced_under_the_offset_of_its_record() -> Non
     image = cluster(state(1, 2, 3))
     stranger = replace(NEWCOMER, broker_id=4, log_directories=(directory(4),))
 
-    shift, broker_epoch = decide_admission(image, CAREFUL, stranger, next_offset=50)
-    applied(image, shift)
+    changes, broker_epoch = decide_admission(image, CAREFUL, stranger, next_offset=50)
+    applied(image, changes)
 
     assert broker_epoch == 50
     known = image.brokers[4]
@@ -59,12 +59,12 @@ def test_without_a_proof_the_former_process_counts_as_torn_down() -> None:
     """It leaves the in-sync set and is not eligible either; its record comes last."""
     image = cluster(state(1, 2, 3, isr=(1, 2)), state(2, 1, 3, isr=(2,), eligible=(1,)))
 
-    shift, broker_epoch = decide_admission(image, CAREFUL, NEWCOMER, next_offset=50)
+    changes, broker_epoch = decide_admission(image, CAREFUL, NEWCOMER, next_offset=50)
 
-    assert isinstance(shift.records[-1], RegisterBrokerRecord)
-    assert broker_epoch == 50 + len(shift.records) - 1
-    assert shift.events[0] == BrokerAdmitted(broker_id=1, broker_epoch=52, is_clean=False)
-    assert roles(applied(image, shift)) == (2, (2,), (), ())
+    assert isinstance(changes.records[-1], RegisterBrokerRecord)
+    assert broker_epoch == 50 + len(changes.records) - 1
+    assert changes.events[0] == BrokerAdmitted(broker_id=1, broker_epoch=52, is_clean=False)
+    assert roles(applied(image, changes)) == (2, (2,), (), ())
     assert roles(image.topics["t"].partitions[1]) == (2, (2,), (), ())
 
 
@@ -72,18 +72,18 @@ def test_with_the_former_broker_epoch_as_proof_it_stays_eligible() -> None:
     image = cluster(state(1, 2, 3, isr=(1, 2)), state(2, 1, 3, isr=(2,), eligible=(1,)))
 
     newcomer = replace(NEWCOMER, previous_broker_epoch=1)
-    shift, _ = decide_admission(image, CAREFUL, newcomer, next_offset=50)
+    changes, _ = decide_admission(image, CAREFUL, newcomer, next_offset=50)
 
-    assert shift.events[0] == BrokerAdmitted(broker_id=1, broker_epoch=51, is_clean=True)
-    assert roles(applied(image, shift)) == (2, (2,), (1,), ())
+    assert changes.events[0] == BrokerAdmitted(broker_id=1, broker_epoch=51, is_clean=True)
+    assert roles(applied(image, changes)) == (2, (2,), (1,), ())
     assert roles(image.topics["t"].partitions[1]) == (2, (2,), (1,), ())
 
 
 def test_a_leader_that_came_back_alone_begins_a_new_leader_epoch() -> None:
     image = cluster(state(1))
 
-    shift, _ = decide_admission(image, CAREFUL, NEWCOMER, next_offset=50)
-    after = applied(image, shift)
+    changes, _ = decide_admission(image, CAREFUL, NEWCOMER, next_offset=50)
+    after = applied(image, changes)
 
     assert roles(after) == (None, (), (), (1,))
     assert after.leader_epoch == 1
@@ -92,9 +92,9 @@ def test_a_leader_that_came_back_alone_begins_a_new_leader_epoch() -> None:
 def test_without_eligible_replicas_the_last_one_in_sync_is_not_forgotten() -> None:
     image = cluster(state(1, 2, isr=(1,)))
 
-    shift, _ = decide_admission(image, Choices(keeps_eligible=False), NEWCOMER, next_offset=50)
+    changes, _ = decide_admission(image, Choices(keeps_eligible=False), NEWCOMER, next_offset=50)
 
-    assert roles(applied(image, shift)) == (None, (1,), (), ())
+    assert roles(applied(image, changes)) == (None, (1,), (), ())
 
 
 @pytest.mark.scenario("X-9")
@@ -102,8 +102,8 @@ def test_a_proof_is_worth_nothing_when_a_directory_is_gone() -> None:
     image = cluster(state(1, 2, 3, isr=(1, 2)))
     emptied = replace(NEWCOMER, previous_broker_epoch=1, log_directories=(directory(7),))
 
-    shift, broker_epoch = decide_admission(image, CAREFUL, emptied, next_offset=50)
-    after = applied(image, shift)
+    changes, broker_epoch = decide_admission(image, CAREFUL, emptied, next_offset=50)
+    after = applied(image, changes)
 
     assert roles(after) == (2, (2,), (), ())
     assert after.directory(1) == directory(7), "its copy will be made there"
@@ -115,10 +115,10 @@ def test_the_same_process_may_amend_its_registration() -> None:
     myself = replace(NEWCOMER, incarnation_id=image.brokers[1].incarnation_id, rack="b")
 
     assert refused(image, myself, former_may_live=True) == ErrorCode.NONE
-    shift, broker_epoch = decide_admission(image, CAREFUL, myself, next_offset=50)
+    changes, broker_epoch = decide_admission(image, CAREFUL, myself, next_offset=50)
 
     assert broker_epoch == 1
-    assert roles(applied(image, shift)) == (1, (1, 2, 3), (), ())
+    assert roles(applied(image, changes)) == (1, (1, 2, 3), (), ())
     assert not image.brokers[1].is_fenced
     assert image.brokers[1].rack == "b"
 

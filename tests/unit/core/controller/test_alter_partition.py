@@ -41,17 +41,17 @@ SHRUNK = replace(GROWN, members=(Member(1, 1),))
 
 
 def decided(
-    image: ClusterImage, wish: IsrChange, *, leader: int = 1, choices: Choices = CAREFUL
+    image: ClusterImage, requested: IsrChange, *, leader: int = 1, choices: Choices = CAREFUL
 ) -> tuple[IsrChanged, list[object]]:
-    decision = decide_isr_changes(image, choices, leader=leader, wishes=[wish])
+    decision = decide_isr_changes(image, choices, leader=leader, requests=[requested])
     (outcome,) = decision.outcomes
     apply(image, decision.records)
     return outcome, decision.events
 
 
-def error(wish: IsrChange, *, before: PartitionState = BEFORE, leader: int = 1) -> ErrorCode:
+def error(requested: IsrChange, *, before: PartitionState = BEFORE, leader: int = 1) -> ErrorCode:
     image = cluster(before)
-    outcome, events = decided(image, wish, leader=leader)
+    outcome, events = decided(image, requested, leader=leader)
     if outcome.error != ErrorCode.NONE:
         assert outcome.state is None
         assert image.topics["t"].partitions[0] == before, "a refusal changes nothing"
@@ -105,7 +105,7 @@ def test_a_recovered_leader_may_let_others_in_and_a_recovering_one_not() -> None
 
 @pytest.mark.scenario("X-10")
 @pytest.mark.parametrize(
-    ("wish", "code"),
+    ("requested", "code"),
     [
         (replace(GROWN, key=PartitionKey(topic_id(9), 0)), ErrorCode.UNKNOWN_TOPIC_ID),
         (replace(GROWN, key=PartitionKey(ID, 1)), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
@@ -128,8 +128,8 @@ def test_a_recovered_leader_may_let_others_in_and_a_recovering_one_not() -> None
         "without itself", "nobody", "recovering again", "another process", "any process",
     ],
 )  # fmt: skip
-def test_each_stale_wish_has_its_code(wish: IsrChange, code: ErrorCode) -> None:
-    assert error(wish) == code
+def test_each_stale_wish_has_its_code(requested: IsrChange, code: ErrorCode) -> None:
+    assert error(requested) == code
 
 
 def test_who_does_not_lead_has_no_say() -> None:

@@ -13,6 +13,12 @@ from tests.unit.core.controller.cluster import ID, Choices, cluster, directory, 
 from tests.unit.core.controller.test_admission import NEWCOMER
 from tidelog.core.controller.admission import decide_admission
 from tidelog.core.controller.alter_partition import IsrChange, Member, decide_isr_changes
+from tidelog.core.controller.broker_fencing import (
+    decide_fencing,
+    decide_forgetting,
+    decide_leaving,
+    decide_unfencing,
+)
 from tidelog.core.controller.elect_leaders import (
     decide_balance,
     decide_elections,
@@ -21,12 +27,6 @@ from tidelog.core.controller.elect_leaders import (
 )
 from tidelog.core.controller.election import Election
 from tidelog.core.controller.events import ElectionKind, LeaderElected
-from tidelog.core.controller.fencing import (
-    decide_fencing,
-    decide_forgetting,
-    decide_leaving,
-    decide_unfencing,
-)
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.partition_index import PartitionKey
 from tidelog.core.metadata.records import ClearElrRecord, MetadataRecord
@@ -106,8 +106,8 @@ def fencing(walk: Walk) -> Decided:
     broker_id = walk.some_broker(is_fenced=False)
     if broker_id is None:
         return [], []
-    shift = decide_fencing(walk.image, walk.choices, broker_ids=(broker_id,), reason="")
-    return shift.records, shift.events
+    changes = decide_fencing(walk.image, walk.choices, broker_ids=(broker_id,), reason="")
+    return changes.records, changes.events
 
 
 def unfencing(walk: Walk) -> Decided:
@@ -116,24 +116,24 @@ def unfencing(walk: Walk) -> Decided:
         return [], []
     if walk.image.brokers[broker_id].in_controlled_shutdown:
         return [], []  # such a process ends
-    shift = decide_unfencing(walk.image, walk.choices, broker_id=broker_id)
-    return shift.records, shift.events
+    changes = decide_unfencing(walk.image, walk.choices, broker_id=broker_id)
+    return changes.records, changes.events
 
 
 def leaving(walk: Walk) -> Decided:
     broker_id = walk.some_broker(is_fenced=False)
     if broker_id is None:
         return [], []
-    shift = decide_leaving(walk.image, walk.choices, broker_id=broker_id)
-    return shift.records, shift.events
+    changes = decide_leaving(walk.image, walk.choices, broker_id=broker_id)
+    return changes.records, changes.events
 
 
 def forgetting(walk: Walk) -> Decided:
     broker_id = walk.some_broker()
     if broker_id is None or walk.random.random() < 0.7:
         return [], []
-    shift = decide_forgetting(walk.image, walk.choices, broker_id=broker_id)
-    return shift.records, shift.events
+    changes = decide_forgetting(walk.image, walk.choices, broker_id=broker_id)
+    return changes.records, changes.events
 
 
 def registering(walk: Walk) -> Decided:
@@ -151,8 +151,8 @@ def registering(walk: Walk) -> Decided:
             (directory(number),) if number is not None or known is None else known.log_directories
         ),
     )
-    shift, _ = decide_admission(walk.image, walk.choices, newcomer, next_offset=walk.next_offset)
-    return shift.records, shift.events
+    changes, _ = decide_admission(walk.image, walk.choices, newcomer, next_offset=walk.next_offset)
+    return changes.records, changes.events
 
 
 def isr_change(walk: Walk) -> Decided:
@@ -162,35 +162,39 @@ def isr_change(walk: Walk) -> Decided:
         return [], []
     chosen = [each for each in before.replicas if walk.random.random() < 0.6]
     members = {before.leader, *chosen}
-    wish = IsrChange(
+    request = IsrChange(
         key=PartitionKey(ID, index),
         leader_epoch=before.leader_epoch,
         partition_epoch=before.partition_epoch,
         members=tuple(Member(each, None) for each in sorted(members)),
         leader_is_recovering=False,
     )
-    decision = decide_isr_changes(walk.image, walk.choices, leader=before.leader, wishes=[wish])
+    decision = decide_isr_changes(
+        walk.image, walk.choices, leader=before.leader, requests=[request]
+    )
     return decision.records, decision.events
 
 
 def preferred_elections(walk: Walk) -> Decided:
-    shift, _ = decide_elections(
+    changes, _ = decide_elections(
         walk.image, walk.choices, everywhere(walk.image), Election.PREFERRED
     )
-    return shift.records, shift.events
+    return changes.records, changes.events
 
 
 def unclean_elections(walk: Walk) -> Decided:
     if walk.random.random() < 0.7:
         return [], []
-    shift, _ = decide_elections(walk.image, walk.choices, everywhere(walk.image), Election.UNCLEAN)
-    return shift.records, shift.events
+    changes, _ = decide_elections(
+        walk.image, walk.choices, everywhere(walk.image), Election.UNCLEAN
+    )
+    return changes.records, changes.events
 
 
 def rounds(walk: Walk) -> Decided:
     decide = walk.random.choice([decide_balance, decide_unclean_round])
-    shift, _ = decide(walk.image, walk.choices)
-    return shift.records, shift.events
+    changes, _ = decide(walk.image, walk.choices)
+    return changes.records, changes.events
 
 
 def clearing(walk: Walk) -> Decided:

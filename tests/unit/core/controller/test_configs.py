@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.controller.given import FewSettings
 from tests.unit.core.metadata.given import apply, broker, image, state, topic
-from tidelog.core.controller.configs import Alteration, Operation, Step, decide_alter
+from tidelog.core.controller.configs import Alteration, ConfigStep, Operation, decide_alter
 from tidelog.core.metadata.cluster import ConfigResource, ResourceType
 from tidelog.core.metadata.image import CLUSTER_DEFAULTS, ClusterImage
 from tidelog.core.metadata.records import ConfigRecord, FeatureLevelRecord
@@ -30,11 +30,11 @@ def cluster(**settings: str) -> ClusterImage:
 
 
 def alter(
-    built: ClusterImage, resource: ConfigResource, *steps: Step
+    built: ClusterImage, resource: ConfigResource, *steps: ConfigStep
 ) -> tuple[ErrorCode | None, int]:
     """Decide and apply; the error, and how many records were written."""
-    wish = Alteration(resource=resource, steps=steps)
-    decision = decide_alter(built, [wish], FewSettings())
+    request = Alteration(resource=resource, steps=steps)
+    decision = decide_alter(built, [request], FewSettings())
     apply(built, decision.records)
     (outcome,) = decision.outcomes
     return (None if outcome.refusal is None else outcome.refusal.error), len(decision.records)
@@ -43,28 +43,28 @@ def alter(
 @pytest.mark.parametrize(
     ("before", "step", "after"),
     [
-        ({}, Step("retention.ms", SET, "5"), {"retention.ms": "5"}),
-        ({"retention_ms": "5"}, Step("retention.ms", SET, "6"), {"retention.ms": "6"}),
-        ({"retention_ms": "5"}, Step("retention.ms", DELETE, None), {}),
-        ({}, Step("retention.ms", DELETE, None), {}),
+        ({}, ConfigStep("retention.ms", SET, "5"), {"retention.ms": "5"}),
+        ({"retention_ms": "5"}, ConfigStep("retention.ms", SET, "6"), {"retention.ms": "6"}),
+        ({"retention_ms": "5"}, ConfigStep("retention.ms", DELETE, None), {}),
+        ({}, ConfigStep("retention.ms", DELETE, None), {}),
         # A list without a value of its own begins at its default
-        ({}, Step("cleanup.policy", APPEND, "compact"), {"cleanup.policy": "delete,compact"}),
-        ({}, Step("cleanup.policy", APPEND, "delete"), {"cleanup.policy": "delete"}),
-        ({}, Step("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": ""}),
+        ({}, ConfigStep("cleanup.policy", APPEND, "compact"), {"cleanup.policy": "delete,compact"}),
+        ({}, ConfigStep("cleanup.policy", APPEND, "delete"), {"cleanup.policy": "delete"}),
+        ({}, ConfigStep("cleanup.policy", SUBTRACT, "delete"), {"cleanup.policy": ""}),
         (
             {"cleanup_policy": "a,b"},
-            Step("cleanup.policy", SUBTRACT, "a,c"),
+            ConfigStep("cleanup.policy", SUBTRACT, "a,c"),
             {"cleanup.policy": "b"},
         ),
         (
             {"cleanup_policy": "a"},
-            Step("cleanup.policy", APPEND, "a,b"),
+            ConfigStep("cleanup.policy", APPEND, "a,b"),
             {"cleanup.policy": "a,b"},
         ),
     ],
 )
 def test_a_step_changes_a_setting(
-    before: dict[str, str], step: Step, after: dict[str, str]
+    before: dict[str, str], step: ConfigStep, after: dict[str, str]
 ) -> None:
     built = cluster(**before)
 
@@ -77,57 +77,61 @@ def test_a_step_changes_a_setting(
 @pytest.mark.parametrize(
     ("resource", "step", "error"),
     [
-        (TOPIC, Step("unknown", SET, "1"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Step("retention.ms", SET, "x"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Step("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
-        (TOPIC, Step("cleanup.policy", SET, "x" * 32_768), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ConfigStep("unknown", SET, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ConfigStep("retention.ms", SET, "x"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ConfigStep("retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, ConfigStep("cleanup.policy", SET, "x" * 32_768), ErrorCode.INVALID_CONFIG),
         (
             ConfigResource(ResourceType.TOPIC, "no"),
-            Step("retention.ms", SET, "1"),
+            ConfigStep("retention.ms", SET, "1"),
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ),
         (
             ConfigResource(ResourceType.TOPIC, "n o"),
-            Step("retention.ms", SET, "1"),
+            ConfigStep("retention.ms", SET, "1"),
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         ),
         (
             ConfigResource(ResourceType.TOPIC, ""),
-            Step("retention.ms", SET, "1"),
+            ConfigStep("retention.ms", SET, "1"),
             ErrorCode.INVALID_REQUEST,
         ),
         (
             ConfigResource(ResourceType.BROKER, "x"),
-            Step("retention.ms", SET, "1"),
+            ConfigStep("retention.ms", SET, "1"),
             ErrorCode.INVALID_REQUEST,
         ),
         (
             ConfigResource(ResourceType.BROKER, "7"),
-            Step("retention.ms", SET, "1"),
+            ConfigStep("retention.ms", SET, "1"),
             ErrorCode.BROKER_ID_NOT_REGISTERED,
         ),
-        (ConfigResource(99, "x"), Step("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
-        (BROKER, Step("min.insync.replicas", SET, "2"), ErrorCode.INVALID_CONFIG),
-        (CLUSTER_DEFAULTS, Step("min.insync.replicas", DELETE, None), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(99, "x"), ConfigStep("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (BROKER, ConfigStep("min.insync.replicas", SET, "2"), ErrorCode.INVALID_CONFIG),
+        (
+            CLUSTER_DEFAULTS,
+            ConfigStep("min.insync.replicas", DELETE, None),
+            ErrorCode.INVALID_CONFIG,
+        ),
     ],
 )
 def test_what_is_refused_writes_nothing(
-    resource: ConfigResource, step: Step, error: ErrorCode
+    resource: ConfigResource, step: ConfigStep, error: ErrorCode
 ) -> None:
     assert alter(cluster(), resource, step) == (error, 0)
 
 
 def test_one_bad_step_refuses_all_steps_of_its_resource_and_no_other() -> None:
     built = cluster()
-    wishes = [
+    requests = [
         Alteration(
             resource=TOPIC,
-            steps=(Step("retention.ms", SET, "1"), Step("unknown", SET, "1")),
+            steps=(ConfigStep("retention.ms", SET, "1"), ConfigStep("unknown", SET, "1")),
         ),
-        Alteration(resource=BROKER, steps=(Step("x", SET, "1"),)),
+        Alteration(resource=BROKER, steps=(ConfigStep("x", SET, "1"),)),
     ]
 
-    decision = decide_alter(built, wishes, FewSettings())
+    decision = decide_alter(built, requests, FewSettings())
     apply(built, decision.records)
 
     assert [outcome.refusal is None for outcome in decision.outcomes] == [False, True]
@@ -139,17 +143,20 @@ def test_a_topic_hears_only_of_real_changes_but_a_broker_of_all() -> None:
     built = cluster(retention_ms="5")
     built.apply(ConfigRecord(resource_type=4, resource_name="1", name="x", value="5"))
 
-    assert alter(built, TOPIC, Step("retention.ms", SET, "5")) == (None, 0)
-    assert alter(built, BROKER, Step("x", SET, "5")) == (None, 1)
+    assert alter(built, TOPIC, ConfigStep("retention.ms", SET, "5")) == (None, 0)
+    assert alter(built, BROKER, ConfigStep("x", SET, "5")) == (None, 1)
 
 
 def test_the_clusters_minimum_in_sync_set_can_be_changed_but_not_removed() -> None:
     built = cluster()
 
-    assert alter(built, CLUSTER_DEFAULTS, Step("min.insync.replicas", SET, "2")) == (None, 1)
+    assert alter(built, CLUSTER_DEFAULTS, ConfigStep("min.insync.replicas", SET, "2")) == (None, 1)
     assert built.cluster_config() == {"min.insync.replicas": "2"}
 
     # Without eligible leader replicas it is a setting like any other.
     built.apply(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=0))
-    assert alter(built, BROKER, Step("min.insync.replicas", SET, "1")) == (None, 1)
-    assert alter(built, CLUSTER_DEFAULTS, Step("min.insync.replicas", DELETE, None)) == (None, 1)
+    assert alter(built, BROKER, ConfigStep("min.insync.replicas", SET, "1")) == (None, 1)
+    assert alter(built, CLUSTER_DEFAULTS, ConfigStep("min.insync.replicas", DELETE, None)) == (
+        None,
+        1,
+    )

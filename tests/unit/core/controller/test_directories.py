@@ -37,15 +37,15 @@ def with_two_directories(*isr: int) -> ClusterImage:
 
 def test_a_directory_is_taken_down_once_and_nothing_else_changes() -> None:
     image = with_two_directories()
-    told = [Placed(PartitionKey(ID, 0), TWO)]
+    reported = [Placed(PartitionKey(ID, 0), TWO)]
 
-    shift, errors = decide_directories(image, CAREFUL, broker_id=1, told=told)
-    after = applied(image, shift)
+    changes, errors = decide_directories(image, CAREFUL, broker_id=1, reported=reported)
+    after = applied(image, changes)
 
     assert errors == [ErrorCode.NONE]
     assert after.directories == (TWO, directory(2), directory(3))
     assert (roles(after), after.leader_epoch) == ((1, (1, 2, 3), (), ()), 0)
-    again, _ = decide_directories(image, CAREFUL, broker_id=1, told=told)
+    again, _ = decide_directories(image, CAREFUL, broker_id=1, reported=reported)
     assert again.records == []
 
 
@@ -53,9 +53,9 @@ def test_a_directory_is_taken_down_once_and_nothing_else_changes() -> None:
 def test_a_replica_in_a_lost_directory_leaves_the_set_and_leads_no_more(lost: bytes) -> None:
     image = with_two_directories()
 
-    told = [Placed(PartitionKey(ID, 0), lost)]
-    shift, errors = decide_directories(image, CAREFUL, broker_id=1, told=told)
-    after = applied(image, shift)
+    reported = [Placed(PartitionKey(ID, 0), lost)]
+    changes, errors = decide_directories(image, CAREFUL, broker_id=1, reported=reported)
+    after = applied(image, changes)
 
     assert errors == [ErrorCode.NONE]
     assert after.directory(1) == lost
@@ -66,9 +66,9 @@ def test_a_replica_in_a_lost_directory_leaves_the_set_and_leads_no_more(lost: by
 def test_a_replica_whose_directory_is_still_to_come_stays_and_leads(to_come: bytes) -> None:
     image = with_two_directories()
 
-    told = [Placed(PartitionKey(ID, 0), to_come)]
-    shift, errors = decide_directories(image, CAREFUL, broker_id=1, told=told)
-    after = applied(image, shift)
+    reported = [Placed(PartitionKey(ID, 0), to_come)]
+    changes, errors = decide_directories(image, CAREFUL, broker_id=1, reported=reported)
+    after = applied(image, changes)
 
     assert errors == [ErrorCode.NONE]
     assert after.directory(1) == to_come
@@ -78,10 +78,10 @@ def test_a_replica_whose_directory_is_still_to_come_stays_and_leads(to_come: byt
 def test_a_replica_in_a_lost_directory_that_is_not_in_sync_moves_nobody() -> None:
     image = with_two_directories(2, 3)
 
-    told = [Placed(PartitionKey(ID, 0), LOST)]
-    shift, _ = decide_directories(image, CAREFUL, broker_id=1, told=told)
+    reported = [Placed(PartitionKey(ID, 0), LOST)]
+    changes, _ = decide_directories(image, CAREFUL, broker_id=1, reported=reported)
 
-    assert roles(applied(image, shift)) == (2, (2, 3), (), ())
+    assert roles(applied(image, changes)) == (2, (2, 3), (), ())
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_what_the_broker_does_not_hold_is_refused_and_the_others_are_taken(
     key: PartitionKey, broker_id: int, error: ErrorCode
 ) -> None:
     image = cluster(state(1, 2))
-    told = [Placed(key, ONE), Placed(PartitionKey(ID, 0), ONE)]
+    reported = [Placed(key, ONE), Placed(PartitionKey(ID, 0), ONE)]
 
-    _, errors = decide_directories(image, CAREFUL, broker_id=broker_id, told=told)
+    _, errors = decide_directories(image, CAREFUL, broker_id=broker_id, reported=reported)
 
     assert errors[0] is error
     assert errors[1] is (ErrorCode.NONE if broker_id == 1 else error)

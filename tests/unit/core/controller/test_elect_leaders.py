@@ -8,7 +8,7 @@ from tests.unit.core.controller.cluster import CAREFUL, Choices, applied, cluste
 from tests.unit.core.metadata.given import apply
 from tidelog.core.controller import elect_leaders
 from tidelog.core.controller.elect_leaders import (
-    Asked,
+    ElectionRequest,
     decide_balance,
     decide_elections,
     decide_unclean_round,
@@ -21,9 +21,9 @@ from tidelog.core.model.errors import ErrorCode
 
 
 def error(image: ClusterImage, election: Election, partition: int = 0, topic: str = "t") -> int:
-    wish = Asked(topic=topic, partition=partition)
-    shift, (outcome,) = decide_elections(image, CAREFUL, [wish], election)
-    apply(image, shift.records)
+    request = ElectionRequest(topic=topic, partition=partition)
+    changes, (outcome,) = decide_elections(image, CAREFUL, [request], election)
+    apply(image, changes.records)
     return ErrorCode.NONE if outcome.refusal is None else outcome.refusal.error
 
 
@@ -31,15 +31,15 @@ def error(image: ClusterImage, election: Election, partition: int = 0, topic: st
 def test_the_preferred_replica_leads_again_when_asked_for() -> None:
     image = cluster(state(1, 2, 3, leader=2))
 
-    shift, (outcome,) = decide_elections(
-        image, CAREFUL, [Asked(topic="t", partition=0)], Election.PREFERRED
+    changes, (outcome,) = decide_elections(
+        image, CAREFUL, [ElectionRequest(topic="t", partition=0)], Election.PREFERRED
     )
 
     assert outcome.refusal is None
-    assert shift.events == [
+    assert changes.events == [
         LeaderElected(topic="t", partition=0, leader=1, leader_epoch=1, kind=ElectionKind.PREFERRED)
     ]
-    assert roles(applied(image, shift)) == (1, (1, 2, 3), (), ())
+    assert roles(applied(image, changes)) == (1, (1, 2, 3), (), ())
 
 
 def test_each_refusal_of_a_preferred_election_has_its_code() -> None:
@@ -76,29 +76,32 @@ def test_an_unclean_election_needs_somebody_alive() -> None:
 
 def test_a_partition_that_is_named_twice_is_elected_once() -> None:
     image = cluster(state(1, 2, 3, leader=2))
-    wish = Asked(topic="t", partition=0)
+    request = ElectionRequest(topic="t", partition=0)
 
-    shift, outcomes = decide_elections(image, CAREFUL, [wish, wish], Election.PREFERRED)
+    changes, outcomes = decide_elections(image, CAREFUL, [request, request], Election.PREFERRED)
 
-    assert len(shift.records) == 1
+    assert len(changes.records) == 1
     assert [each.refusal and each.refusal.error for each in outcomes] == [None, 84]
 
 
 def test_all_partitions_are_meant_when_none_is_named() -> None:
     image = cluster(state(1, 2, 3), state(2, 3, 1))
 
-    assert everywhere(image) == [Asked(topic="t", partition=0), Asked(topic="t", partition=1)]
+    assert everywhere(image) == [
+        ElectionRequest(topic="t", partition=0),
+        ElectionRequest(topic="t", partition=1),
+    ]
 
 
 @pytest.mark.scenario("D5-R6")
 def test_leaderships_go_back_to_preferred_replicas_that_are_in_sync() -> None:
     image = cluster(state(1, 2, 3, leader=2), state(1, 2, 3, isr=(2,)), state(2, 1, 3))
 
-    shift, is_more = decide_balance(image, CAREFUL)
+    changes, is_more = decide_balance(image, CAREFUL)
 
     assert not is_more
-    assert len(shift.records) == 1
-    assert applied(image, shift).leader == 1
+    assert len(changes.records) == 1
+    assert applied(image, changes).leader == 1
     assert decide_balance(image, CAREFUL)[0].records == []
 
 
@@ -106,10 +109,10 @@ def test_a_round_has_a_limit_and_says_that_there_is_more(monkeypatch: pytest.Mon
     monkeypatch.setattr(elect_leaders, "ELECTIONS_PER_ROUND", 2)
     image = cluster(*(state(1, 2, 3, leader=2) for _ in range(3)))
 
-    shift, is_more = decide_balance(image, CAREFUL)
-    apply(image, shift.records)
+    changes, is_more = decide_balance(image, CAREFUL)
+    apply(image, changes.records)
 
-    assert (len(shift.records), is_more) == (2, True)
+    assert (len(changes.records), is_more) == (2, True)
     assert len(decide_balance(image, CAREFUL)[0].records) == 1
 
 
@@ -117,6 +120,6 @@ def test_leaderless_partitions_are_led_when_their_topic_may_lose_records() -> No
     image = cluster(state(1, 2, 3, isr=(), leader=None, eligible=(1,)), fenced=[1])
 
     assert decide_unclean_round(image, CAREFUL)[0].records == []
-    shift, _ = decide_unclean_round(image, Choices(unclean=True))
+    changes, _ = decide_unclean_round(image, Choices(unclean=True))
 
-    assert roles(applied(image, shift)) == (2, (2,), (), ())
+    assert roles(applied(image, changes)) == (2, (2,), (), ())

@@ -25,8 +25,8 @@ def given_cluster() -> ClusterImage:
 
 
 def updated(image: ClusterImage, name: str, level: int, direction: Direction | None) -> bool:
-    wish = FeatureUpdate(name=name, level=level, direction=direction)
-    decided = decide_features(image, [wish], min_insync_replicas=2)
+    request = FeatureUpdate(name=name, level=level, direction=direction)
+    decided = decide_features(image, [request], min_insync_replicas=2)
     if isinstance(decided, Refusal):
         return False
     apply(image, decided)

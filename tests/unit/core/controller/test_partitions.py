@@ -12,7 +12,7 @@ from tidelog.core.model.errors import ErrorCode
 
 
 @pytest.mark.parametrize(
-    ("wish", "error"),
+    ("requested", "error"),
     [
         (Growth(topic="t", partitions_count=3), None),
         (Growth(topic="t", partitions_count=3, assignments=((2, 1), (1, 2))), None),
@@ -45,13 +45,13 @@ from tidelog.core.model.errors import ErrorCode
         (Growth(topic="t", partitions_count=2**31 - 1), ErrorCode.POLICY_VIOLATION),
     ],
 )
-def test_the_first_reason_to_refuse_growth(wish: Growth, error: ErrorCode | None) -> None:
+def test_the_first_reason_to_refuse_growth(requested: Growth, error: ErrorCode | None) -> None:
     cluster = image(broker(1), broker(2), *topic("t", 1, state(1, 2)))
 
-    decision = decide_growth(cluster, [wish], random=Random(1))
+    decision = decide_growth(cluster, [requested], random=Random(1))
 
     (outcome,) = decision.outcomes
-    assert outcome.topic == wish.topic
+    assert outcome.topic == requested.topic
     assert (None if outcome.refusal is None else outcome.refusal.error) == error
     assert bool(decision.records) == (error is None)
 
@@ -72,8 +72,8 @@ def test_new_partitions_follow_the_old_ones_with_their_replication_factor() -> N
 def test_assigned_partitions_are_placed_as_given() -> None:
     cluster = image(broker(1), broker(2, fenced=True), *topic("t", 1, state(1, 2)))
 
-    wish = Growth(topic="t", partitions_count=2, assignments=((2, 1),))
-    apply(cluster, decide_growth(cluster, [wish], random=Random(1)).records)
+    requested = Growth(topic="t", partitions_count=2, assignments=((2, 1),))
+    apply(cluster, decide_growth(cluster, [requested], random=Random(1)).records)
 
     added = cluster.topics["t"].partitions[1]
     assert (added.replicas, added.isr, added.leader) == ((2, 1), (1,), 1)
@@ -81,13 +81,13 @@ def test_assigned_partitions_are_placed_as_given() -> None:
 
 def test_a_topic_named_twice_is_left_alone() -> None:
     cluster = image(broker(1), *topic("t", 1, state(1)), *topic("u", 2, state(1)))
-    wishes = [
+    requests = [
         Growth(topic="t", partitions_count=2),
         Growth(topic="u", partitions_count=2),
         Growth(topic="t", partitions_count=3),
     ]
 
-    decision = decide_growth(cluster, wishes, random=Random(1))
+    decision = decide_growth(cluster, requests, random=Random(1))
 
     errors = [(o.topic, o.refusal and o.refusal.error) for o in decision.outcomes]
     assert errors == [("t", ErrorCode.INVALID_REQUEST), ("u", None)]
@@ -96,12 +96,12 @@ def test_a_topic_named_twice_is_left_alone() -> None:
 
 def test_the_limit_counts_all_topics_of_a_request() -> None:
     cluster = image(broker(1), *topic("t", 1, state(1)), *topic("u", 2, state(1)))
-    wishes = [
+    requests = [
         Growth(topic="t", partitions_count=6_001),
         Growth(topic="u", partitions_count=6_001),
     ]
 
-    decision = decide_growth(cluster, wishes, random=Random(1))
+    decision = decide_growth(cluster, requests, random=Random(1))
 
     errors = [o.refusal and o.refusal.error for o in decision.outcomes]
     assert errors == [None, ErrorCode.POLICY_VIOLATION]

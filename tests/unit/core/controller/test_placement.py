@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tidelog.core.controller.placement import Candidate, CannotPlace, place
+from tidelog.core.controller.placement import Candidate, PlacementRefused, assign_replicas
 
 
 def cluster(*, racks: int, brokers_per_rack: int) -> list[Candidate]:
@@ -26,14 +26,14 @@ def placed(
     seed: int = 0,
     existing: list[tuple[int, ...]] | None = None,
 ) -> list[tuple[int, ...]]:
-    result = place(
+    result = assign_replicas(
         candidates,
         partitions_count=partitions_count,
         replication_factor=replication_factor,
         random=Random(seed),
         existing=existing or [],
     )
-    assert not isinstance(result, CannotPlace)
+    assert not isinstance(result, PlacementRefused)
     return result
 
 
@@ -143,7 +143,7 @@ def test_the_same_chance_gives_the_same_placement() -> None:
     ],
 )
 def test_what_cannot_be_placed_says_why(candidates: list[Candidate], reason: str) -> None:
-    result = place(candidates, partitions_count=1, replication_factor=2, random=Random(0))
+    result = assign_replicas(candidates, partitions_count=1, replication_factor=2, random=Random(0))
 
-    assert isinstance(result, CannotPlace)
+    assert isinstance(result, PlacementRefused)
     assert reason in result.reason

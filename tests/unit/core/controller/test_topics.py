@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.core.controller.given import rules
 from tests.unit.core.metadata.given import DIRECTORY, apply, broker, image, state, topic, topic_id
-from tidelog.core.controller.partitions import Assignment
+from tidelog.core.controller.partitions import ReplicaAssignment
 from tidelog.core.controller.topic_ids import new_topic_id, new_uuid
 from tidelog.core.controller.topics import (
     CreatedTopic,
@@ -29,22 +29,22 @@ from tidelog.core.metadata.records import (
 from tidelog.core.model.errors import ErrorCode
 
 
-def refused(wish: NewTopic) -> ErrorCode | None:
+def refused(requested: NewTopic) -> ErrorCode | None:
     """The error for this one wish, on three brokers of which 3 is fenced and `a.b` exists."""
     cluster = image(broker(1), broker(2), broker(3, fenced=True), *topic("a.b", 1, state(1)))
-    decision = decide_create(cluster, [wish], rules())
+    decision = decide_create(cluster, [requested], rules())
     (outcome,) = decision.outcomes
-    assert outcome.name == wish.name
+    assert outcome.name == requested.name
     assert (outcome.refusal is None) == bool(decision.records)
     return None if outcome.refusal is None else outcome.refusal.error
 
 
-def assign(*replicas: tuple[int, ...]) -> tuple[Assignment, ...]:
-    return tuple(Assignment(index, brokers) for index, brokers in enumerate(replicas))
+def assign(*replicas: tuple[int, ...]) -> tuple[ReplicaAssignment, ...]:
+    return tuple(ReplicaAssignment(index, brokers) for index, brokers in enumerate(replicas))
 
 
 @pytest.mark.parametrize(
-    ("wish", "error"),
+    ("requested", "error"),
     [
         (NewTopic(name="t"), None),
         (NewTopic(name="t", partitions_count=3, replication_factor=2), None),
@@ -92,11 +92,15 @@ def assign(*replicas: tuple[int, ...]) -> tuple[Assignment, ...]:
         ),
         (NewTopic(name="t", assignments=assign((3,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (
-            NewTopic(name="t", assignments=(Assignment(0, (1,)), Assignment(0, (1,)))),
+            NewTopic(
+                name="t", assignments=(ReplicaAssignment(0, (1,)), ReplicaAssignment(0, (1,)))
+            ),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         ),
         (
-            NewTopic(name="t", assignments=(Assignment(0, (1,)), Assignment(2, (1,)))),
+            NewTopic(
+                name="t", assignments=(ReplicaAssignment(0, (1,)), ReplicaAssignment(2, (1,)))
+            ),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         ),
         # Several reasons at once: the first question decides
@@ -112,15 +116,15 @@ def assign(*replicas: tuple[int, ...]) -> tuple[Assignment, ...]:
         ),
     ],
 )
-def test_the_first_reason_to_refuse_a_topic(wish: NewTopic, error: ErrorCode | None) -> None:
-    assert refused(wish) == error
+def test_the_first_reason_to_refuse_a_topic(requested: NewTopic, error: ErrorCode | None) -> None:
+    assert refused(requested) == error
 
 
 def test_a_topic_is_written_as_topic_then_settings_then_partitions() -> None:
     cluster = image(broker(1))
-    wish = NewTopic(name="t", configs=(("retention.ms", "5"),))
+    requested = NewTopic(name="t", configs=(("retention.ms", "5"),))
 
-    decision = decide_create(cluster, [wish], rules(partitions=2))
+    decision = decide_create(cluster, [requested], rules(partitions=2))
 
     kinds = [type(record) for record in decision.records]
     assert kinds == [TopicRecord, ConfigRecord, PartitionRecord, PartitionRecord]
@@ -147,9 +151,11 @@ def test_deciding_changes_nothing() -> None:
 
 def test_an_assignment_is_kept_as_given_and_led_by_its_first_active_broker() -> None:
     cluster = image(broker(1, fenced=True), broker(2), broker(3))
-    wish = NewTopic(name="t", assignments=(Assignment(1, (3, 1, 2)), Assignment(0, (1, 2, 3))))
+    requested = NewTopic(
+        name="t", assignments=(ReplicaAssignment(1, (3, 1, 2)), ReplicaAssignment(0, (1, 2, 3)))
+    )
 
-    apply(cluster, decide_create(cluster, [wish], rules()).records)
+    apply(cluster, decide_create(cluster, [requested], rules()).records)
 
     first, second = cluster.topics["t"].partitions
     assert (first.replicas, first.isr, first.leader) == ((1, 2, 3), (2, 3), 2)
@@ -161,9 +167,9 @@ def test_a_broker_with_several_directories_chooses_itself() -> None:
         broker_id=2, broker_epoch=2, fenced=False, log_dirs=[DIRECTORY, bytes(16)]
     )
     cluster = image(broker(1), several)
-    wish = NewTopic(name="t", assignments=assign((1, 2)))
+    requested = NewTopic(name="t", assignments=assign((1, 2)))
 
-    apply(cluster, decide_create(cluster, [wish], rules()).records)
+    apply(cluster, decide_create(cluster, [requested], rules()).records)
 
     assert cluster.topics["t"].partitions[0].directories == (DIRECTORY, UNASSIGNED_DIRECTORY)
 
@@ -172,8 +178,8 @@ def test_brokers_that_are_all_leaving_cannot_take_a_topic() -> None:
     cluster = image(broker(1, leaving=True))
 
     placed, assigned = (
-        decide_create(cluster, [wish], rules()).outcomes[0].refusal
-        for wish in (NewTopic(name="t"), NewTopic(name="t", assignments=assign((1,))))
+        decide_create(cluster, [requested], rules()).outcomes[0].refusal
+        for requested in (NewTopic(name="t"), NewTopic(name="t", assignments=assign((1,))))
     )
 
     assert placed is not None
@@ -183,9 +189,9 @@ def test_brokers_that_are_all_leaving_cannot_take_a_topic() -> None:
 
 
 def test_a_name_given_twice_is_refused_once_and_the_others_are_created() -> None:
-    wishes = [NewTopic(name="twice"), NewTopic(name="once"), NewTopic(name="twice")]
+    requests = [NewTopic(name="twice"), NewTopic(name="once"), NewTopic(name="twice")]
 
-    decision = decide_create(image(broker(1)), wishes, rules())
+    decision = decide_create(image(broker(1)), requests, rules())
 
     errors = {outcome.name: outcome.refusal for outcome in decision.outcomes}
     assert len(decision.outcomes) == 2
@@ -196,12 +202,12 @@ def test_a_name_given_twice_is_refused_once_and_the_others_are_created() -> None
 
 
 def test_too_many_partitions_in_all_refuse_the_whole_request() -> None:
-    wishes = [
+    requests = [
         NewTopic(name="a", partitions_count=5_000),
         NewTopic(name="b", partitions_count=5_001),
     ]
 
-    decision = decide_create(image(broker(1)), wishes, rules())
+    decision = decide_create(image(broker(1)), requests, rules())
 
     assert decision.records == []
     assert [o.refusal and o.refusal.error for o in decision.outcomes] == [
@@ -233,7 +239,7 @@ OTHER = topic_id(2)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "outcomes", "deleted"),
+    ("requests", "outcomes", "deleted"),
     [
         ([DeletedTopic(name="t")], [("t", ID, None)], [ID]),
         ([DeletedTopic(topic_id=ID)], [("t", ID, None)], [ID]),
@@ -273,11 +279,11 @@ OTHER = topic_id(2)
     ],
 )
 def test_a_topic_is_deleted_by_name_or_by_id(
-    wishes: list[DeletedTopic],
+    requests: list[DeletedTopic],
     outcomes: list[tuple[str | None, bytes | None, ErrorCode | None]],
     deleted: list[bytes],
 ) -> None:
-    decision = decide_delete(image(broker(1), *topic("t", 1, state(1))), wishes)
+    decision = decide_delete(image(broker(1), *topic("t", 1, state(1))), requests)
 
     assert outcomes == [
         (o.name, o.topic_id, None if o.refusal is None else o.refusal.error)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidelog.core.metadata.cluster import Broker, PartitionState, Topic
+from tidelog.core.metadata.cluster import PartitionState, RegisteredBroker, TopicState
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicId
@@ -106,7 +106,7 @@ def _names_any(image: ClusterImage, asked: MetadataRequest, leaders: set[int]) -
     return False
 
 
-def _brokers(listed: Iterable[Broker]) -> list[MetadataResponseBroker]:
+def _brokers(listed: Iterable[RegisteredBroker]) -> list[MetadataResponseBroker]:
     described = []
     for broker in listed:
         endpoint = cluster_view.address(broker)
@@ -199,7 +199,7 @@ def _unknown(name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=error, name=name, is_internal=is_internal_topic(name))
 
 
-def _topic(image: ClusterImage, topic: Topic, version: int) -> MetadataResponseTopic:
+def _topic(image: ClusterImage, topic: TopicState, version: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

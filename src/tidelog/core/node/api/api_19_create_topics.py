@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.controller.decision import Refusal
-from tidelog.core.controller.partitions import Assignment
+from tidelog.core.controller.partitions import ReplicaAssignment
 from tidelog.core.controller.topics import CreatedTopic, NewTopic, decide_create
 from tidelog.core.model.config_resolution import BrokerLayers, resolve_topic_config
 from tidelog.core.model.errors import ErrorCode
@@ -59,7 +59,8 @@ def _wish(topic: CreatableTopic) -> NewTopic:
             None if topic.replication_factor == BROKER_DEFAULT else topic.replication_factor
         ),
         assignments=tuple(
-            Assignment(each.partition_index, tuple(each.broker_ids)) for each in topic.assignments
+            ReplicaAssignment(each.partition_index, tuple(each.broker_ids))
+            for each in topic.assignments
         ),
         configs=tuple((config.name, config.value) for config in topic.configs),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidelog.core.controller.elect_leaders import Asked, everywhere
+from tidelog.core.controller.elect_leaders import ElectionRequest, everywhere
 from tidelog.core.controller.election import Election
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.controller.committed_answers import answer_when_committed
@@ -54,17 +54,19 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     )
 
 
-def _wishes(node: Node, asked: ElectLeadersRequest) -> list[Asked]:
+def _wishes(node: Node, asked: ElectLeadersRequest) -> list[ElectionRequest]:
     if asked.topic_partitions is None:
         return everywhere(node.metadata.decided_image)
     return [
-        Asked(topic=topic.topic, partition=index)
+        ElectionRequest(topic=topic.topic, partition=index)
         for topic in asked.topic_partitions
         for index in topic.partitions
     ]
 
 
-def _answer(asked: ElectLeadersRequest, outcomes: Iterable[Asked]) -> ElectLeadersResponse:
+def _answer(
+    asked: ElectLeadersRequest, outcomes: Iterable[ElectionRequest]
+) -> ElectLeadersResponse:
     by_topic = {
         topic.topic: ReplicaElectionResult(topic=topic.topic)
         for topic in asked.topic_partitions or ()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.controller.configs import (
     Alteration,
+    ConfigStep,
     Operation,
-    Step,
     decide_alter,
     decide_clearing,
 )
@@ -200,7 +200,7 @@ def _alteration(resource: AlterConfigsResource) -> Alteration:
     return Alteration(
         resource=_named(resource),
         steps=tuple(
-            Step(config.name, Operation(config.config_operation), config.value)
+            ConfigStep(config.name, Operation(config.config_operation), config.value)
             for config in resource.configs
         ),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.core.controller.admission import Newcomer
 from tidelog.core.controller.decision import Refusal
-from tidelog.core.metadata.cluster import Endpoint, FeatureRange
+from tidelog.core.metadata.cluster import FeatureRange, ListenerEndpoint
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.controller.committed_answers import answer_when_committed
 from tidelog.core.wire.messages.api_62_broker_registration import (
@@ -62,7 +62,7 @@ def _newcomer(asked: BrokerRegistrationRequest, version: int) -> Newcomer:
         cluster_id=asked.cluster_id,
         incarnation_id=asked.incarnation_id,
         endpoints=tuple(
-            Endpoint(each.name, each.host, each.port, each.security_protocol)
+            ListenerEndpoint(each.name, each.host, each.port, each.security_protocol)
             for each in asked.listeners
         ),
         rack=asked.rack,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidelog.core.metadata.cluster import Topic
+from tidelog.core.metadata.cluster import TopicState
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import is_internal_topic, refuse_topic_name
@@ -101,7 +101,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _topic(
-    image: ClusterImage, topic: Topic, start: int, end: int
+    image: ClusterImage, topic: TopicState, start: int, end: int
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -113,7 +113,7 @@ def _topic(
 
 
 def _partition(
-    image: ClusterImage, topic: Topic, index: int
+    image: ClusterImage, topic: TopicState, index: int
 ) -> DescribeTopicPartitionsResponsePartition:
     state = topic.partitions[index]
     return DescribeTopicPartitionsResponsePartition(

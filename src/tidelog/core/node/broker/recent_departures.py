@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tidelog.core.metadata.changes import BrokerChanged, BrokerRegistered
-from tidelog.core.metadata.cluster import Broker
+from tidelog.core.metadata.cluster import RegisteredBroker
 from tidelog.core.node.connections.request import Request
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class RecentDepartures:
             if request.connection is not None and not request.connection.is_failed:
                 then(now_ms)
 
-    def listed(self, now_ms: int) -> list[Broker]:
+    def listed(self, now_ms: int) -> list[RegisteredBroker]:
         """The brokers that clients are told of, by id."""
         image = self._node.image
         if not self._fenced_ms:

@@ -21,10 +21,11 @@ from tidelog.core.controller.alter_partition import (
     decide_isr_changes,
     refuse_broker_epoch,
 )
+from tidelog.core.controller.broker_fencing import decide_fencing, decide_forgetting
 from tidelog.core.controller.decision import RECORDS_PER_DECISION_MAX, Refusal
 from tidelog.core.controller.directories import Placed, decide_directories
 from tidelog.core.controller.elect_leaders import (
-    Asked,
+    ElectionRequest,
     decide_balance,
     decide_elections,
     decide_unclean_round,
@@ -32,12 +33,11 @@ from tidelog.core.controller.elect_leaders import (
 from tidelog.core.controller.election import Election
 from tidelog.core.controller.election_settings import ElectionSettings
 from tidelog.core.controller.events import BrokerRefused, ControllerActivated, ControllerResigned
-from tidelog.core.controller.fencing import decide_fencing, decide_forgetting
 from tidelog.core.controller.heartbeat import Standing
-from tidelog.core.controller.leadership import Shift
 from tidelog.core.controller.liveness import Sessions
+from tidelog.core.controller.partition_changes import PartitionChanges
 from tidelog.core.controller.producer_ids import decide_block
-from tidelog.core.metadata.cluster import Broker
+from tidelog.core.metadata.cluster import RegisteredBroker
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
 from tidelog.core.model.alarms import Alarm
@@ -131,10 +131,10 @@ class ActiveController:
             refused = BrokerRefused(broker_id=newcomer.broker_id, error=refusal.error)
             self._node.trace.emit(refused)
             return refusal
-        shift, broker_epoch = decide_admission(
+        changes, broker_epoch = decide_admission(
             self.image, self.settings, newcomer, next_offset=self.next_offset
         )
-        self.write(shift, now_ms)
+        self.write(changes, now_ms)
         if known is None or known.incarnation_id != newcomer.incarnation_id:
             self.sessions.end(newcomer.broker_id)
         return broker_epoch
@@ -169,7 +169,7 @@ class ActiveController:
         error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
         if error != ErrorCode.NONE:
             return error
-        decision = decide_isr_changes(self.image, self.settings, leader=broker_id, wishes=wishes)
+        decision = decide_isr_changes(self.image, self.settings, leader=broker_id, requests=wishes)
         self.propose(decision.records, decision.events, now_ms)
         return decision.outcomes
 
@@ -179,15 +179,17 @@ class ActiveController:
         error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
         if error != ErrorCode.NONE:
             return error
-        shift, errors = decide_directories(
-            self.image, self.settings, broker_id=broker_id, told=told
+        changes, errors = decide_directories(
+            self.image, self.settings, broker_id=broker_id, reported=told
         )
-        self.write(shift, now_ms)
+        self.write(changes, now_ms)
         return errors
 
-    def elect(self, wishes: Sequence[Asked], election: Election, now_ms: int) -> list[Asked]:
-        shift, outcomes = decide_elections(self.image, self.settings, wishes, election)
-        self.write(shift, now_ms)
+    def elect(
+        self, wishes: Sequence[ElectionRequest], election: Election, now_ms: int
+    ) -> list[ElectionRequest]:
+        changes, outcomes = decide_elections(self.image, self.settings, wishes, election)
+        self.write(changes, now_ms)
         return outcomes
 
     def forget(self, broker_id: int, now_ms: int) -> Refusal | None:
@@ -245,7 +247,7 @@ class ActiveController:
         if self._trusts_connections and not is_set:
             self._knocking = self._node.alarms.at(now_ms + KNOCK_AGAIN_MS, self._knock_at_unheard)
 
-    def _knock(self, broker: Broker, now_ms: int) -> None:
+    def _knock(self, broker: RegisteredBroker, now_ms: int) -> None:
         if not self._trusts_connections or not broker.endpoints:
             return
         endpoint = broker.endpoints[0]
@@ -260,7 +262,7 @@ class ActiveController:
 
         self._node.probes.probe(endpoint.host, endpoint.port, then, now_ms=now_ms)
 
-    def _former_may_live(self, known: Broker, newcomer: Newcomer, now_ms: int) -> bool:
+    def _former_may_live(self, known: RegisteredBroker, newcomer: Newcomer, now_ms: int) -> bool:
         """Silence ends a session. Sooner, only the dead make room for another process:
 
         log directories and the address of a listener belong to one process alone. Whoever has
@@ -299,8 +301,8 @@ class ActiveController:
         self._arm_sessions()
 
     def _fence(self, broker_ids: Sequence[int], reason: str, now_ms: int) -> None:
-        shift = decide_fencing(self.image, self.settings, broker_ids=broker_ids, reason=reason)
-        self.write(shift, now_ms)
+        changes = decide_fencing(self.image, self.settings, broker_ids=broker_ids, reason=reason)
+        self.write(changes, now_ms)
 
     def _start_rounds(self, now_ms: int) -> None:
         settings = self._node.settings
@@ -311,27 +313,27 @@ class ActiveController:
             self._rounds.append(self._node.alarms.at(now_ms + balance_ms, self._balance))
 
     def _balance(self, now_ms: int) -> None:
-        shift, is_more = decide_balance(self.image, self.settings)
+        changes, is_more = decide_balance(self.image, self.settings)
         interval_s = self._node.settings.integer("leader.imbalance.check.interval.seconds")
-        self._next_round(shift, is_more, interval_s * 1_000, self._balance, now_ms)
+        self._next_round(changes, is_more, interval_s * 1_000, self._balance, now_ms)
 
     def _elect_unclean(self, now_ms: int) -> None:
-        shift, is_more = decide_unclean_round(self.image, self.settings)
+        changes, is_more = decide_unclean_round(self.image, self.settings)
         interval_ms = self._node.settings.integer("unclean.leader.election.interval.ms")
-        self._next_round(shift, is_more, interval_ms, self._elect_unclean, now_ms)
+        self._next_round(changes, is_more, interval_ms, self._elect_unclean, now_ms)
 
     def _next_round(
-        self, shift: Shift, is_more: bool, interval_ms: int, act: Act, now_ms: int
+        self, changes: PartitionChanges, is_more: bool, interval_ms: int, act: Act, now_ms: int
     ) -> None:
-        self.write(shift, now_ms)
+        self.write(changes, now_ms)
         self._rounds = [alarm for alarm in self._rounds if alarm.is_pending]
         wait_ms = 0 if is_more else interval_ms
         self._rounds.append(self._node.alarms.at(now_ms + wait_ms, act))
 
     # Writing
 
-    def write(self, shift: Shift, now_ms: int) -> None:
-        self.propose(shift.records, shift.events, now_ms)
+    def write(self, changes: PartitionChanges, now_ms: int) -> None:
+        self.propose(changes.records, changes.events, now_ms)
 
     def propose(
         self, records: Sequence[MetadataRecord], events: Iterable[object], now_ms: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidelog.core.controller.fencing import (
+from tidelog.core.controller.broker_fencing import (
     decide_directories_lost,
     decide_fencing,
     decide_leaving,
@@ -95,20 +95,20 @@ class BrokerHeartbeats:
         controller = self._controller
         image, settings = controller.image, controller.settings
         if standing is Standing.UNFENCED:
-            shift = decide_unfencing(image, settings, broker_id=broker_id)
+            changes = decide_unfencing(image, settings, broker_id=broker_id)
         elif standing is Standing.LEAVING:
-            shift = decide_leaving(image, settings, broker_id=broker_id)
+            changes = decide_leaving(image, settings, broker_id=broker_id)
         else:
             reason = "it stops" if standing is Standing.GONE else "it asked for it"
-            shift = decide_fencing(image, settings, broker_ids=(broker_id,), reason=reason)
-        controller.write(shift, now_ms)
+            changes = decide_fencing(image, settings, broker_ids=(broker_id,), reason=reason)
+        controller.write(changes, now_ms)
 
     def _lose_directories(self, beat: Heartbeat, now_ms: int) -> None:
         controller = self._controller
-        shift = decide_directories_lost(
+        changes = decide_directories_lost(
             controller.image,
             controller.settings,
             broker_id=beat.broker_id,
             lost=beat.lost_directories,
         )
-        controller.write(shift, now_ms)
+        controller.write(changes, now_ms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.core.metadata.cluster import Broker, Endpoint, PartitionState
+from tidelog.core.metadata.cluster import ListenerEndpoint, PartitionState, RegisteredBroker
 from tidelog.core.metadata.image import ClusterImage
 
 NO_NODE = -1
@@ -15,7 +15,7 @@ ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11
 """Without an authorizer everybody may do everything: one bit per operation of the resource."""
 
 
-def address(broker: Broker) -> Endpoint:
+def address(broker: RegisteredBroker) -> ListenerEndpoint:
     """Where clients reach a broker."""
     return broker.endpoints[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tidelog.core.metadata.cluster import Topic as KnownTopic
+from tidelog.core.metadata.cluster import TopicState as KnownTopic
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
 from tidelog.core.node.metadata import cluster_view

@@ -1,7 +1,7 @@
 """What becomes of partitions when a broker comes or goes: many partitions, one rule each.
 
-A `Shift` is built for one decision on one image. It collects records for partitions one by one,
-and what to tell the trace when they are committed.
+A `PartitionChanges` is built for one decision on one image. It collects records for partitions one
+by one, and the events for the trace when they are committed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from typing import Protocol
 
 from tidelog.core.controller.election import Election, ElectionRules
 from tidelog.core.controller.events import LeaderElected, LeaderLost
-from tidelog.core.controller.partition_change import PartitionDecision, Wish, decide_change
+from tidelog.core.controller.partition_change import (
+    PartitionDecision,
+    PartitionTarget,
+    decide_change,
+)
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
@@ -29,7 +33,7 @@ class Settings(Protocol):
     def allows_unclean(self, topic: str) -> bool: ...
 
 
-class Shift:
+class PartitionChanges:
     """Decides on an image as it is, but `arriving` counts as alive, and `leaving` as dead."""
 
     def __init__(
@@ -51,23 +55,23 @@ class Shift:
         """Who is leaving leaves these in-sync sets and leads nothing; it may stay eligible."""
         for key in keys:
             isr = tuple(each for each in self.state(key).isr if each not in self._leaving)
-            self.add(key, Wish(isr=isr, election=self._any(key)))
+            self.add(key, PartitionTarget(isr=isr, election=self._any(key)))
 
     def without_trust(self, broker_id: int, keys: Iterable[PartitionKey]) -> None:
         """The broker leaves these in-sync sets, and nobody counts on what its log holds."""
         for key in keys:
             isr = tuple(each for each in self.state(key).isr if each != broker_id)
-            self.add(key, Wish(isr=isr, lost=broker_id, election=self._any(key)))
+            self.add(key, PartitionTarget(isr=isr, lost=broker_id, election=self._any(key)))
 
     def elect(self, keys: Iterable[PartitionKey], election: Election | None = None) -> None:
         """Look for leaders; by default as each topic allows."""
         for key in keys:
-            self.add(key, Wish(election=election or self._any(key)))
+            self.add(key, PartitionTarget(election=election or self._any(key)))
 
-    def add(self, key: PartitionKey, wish: Wish) -> PartitionDecision | None:
+    def add(self, key: PartitionKey, request: PartitionTarget) -> PartitionDecision | None:
         """Decide one partition; None: nothing would be different."""
         before = self.state(key)
-        decision = decide_change(key, before, wish, self._rules(key, before))
+        decision = decide_change(key, before, request, self._rules(key, before))
         if decision is None:
             return None
         self.records.append(decision.record)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tidelog.core.controller.events import BrokerFenced, BrokerLeaves, BrokerUnfenced
-from tidelog.core.controller.leadership import Settings, Shift
+from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partition_index import PartitionKey
 from tidelog.core.metadata.records import (
@@ -22,7 +22,7 @@ from tidelog.core.metadata.records import (
 
 def decide_fencing(
     image: ClusterImage, settings: Settings, *, broker_ids: Sequence[int], reason: str
-) -> Shift:
+) -> PartitionChanges:
     """Nothing for a broker that is fenced already. Several of them are one decision:
 
     1. Broker 1 leads, 2 and 3 are in sync. All three lose their power.
@@ -32,76 +32,80 @@ def decide_fencing(
     """
     brokers = [image.brokers[each] for each in broker_ids if not image.brokers[each].is_fenced]
     leaving = [broker.broker_id for broker in brokers]
-    shift = Shift(image, settings, leaving=leaving)
-    shift.without_leaving(sorted({key for each in leaving for key in image.index.in_sync(each)}))
-    shift.records += [
+    changes = PartitionChanges(image, settings, leaving=leaving)
+    changes.without_leaving(sorted({key for each in leaving for key in image.index.in_sync(each)}))
+    changes.records += [
         BrokerRegistrationChangeRecord(
             broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, fenced=FENCED
         )
         for broker in brokers
     ]
-    shift.events[:0] = [
+    changes.events[:0] = [
         BrokerFenced(broker_id=broker.broker_id, broker_epoch=broker.broker_epoch, reason=reason)
         for broker in brokers
     ]
-    return shift
+    return changes
 
 
-def decide_unfencing(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+def decide_unfencing(
+    image: ClusterImage, settings: Settings, *, broker_id: int
+) -> PartitionChanges:
     """Let a broker in that has caught up, and see whether it can lead what nobody leads."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, arriving=broker_id)
-    shift.records.append(
+    changes = PartitionChanges(image, settings, arriving=broker_id)
+    changes.records.append(
         BrokerRegistrationChangeRecord(
             broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=UNFENCED
         )
     )
-    shift.events.append(BrokerUnfenced(broker_id=broker_id, broker_epoch=broker.broker_epoch))
-    shift.elect(image.index.leaderless())
-    return shift
+    changes.events.append(BrokerUnfenced(broker_id=broker_id, broker_epoch=broker.broker_epoch))
+    changes.elect(image.index.leaderless())
+    return changes
 
 
-def decide_leaving(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+def decide_leaving(image: ClusterImage, settings: Settings, *, broker_id: int) -> PartitionChanges:
     """A broker wants to stop: move its leaderships while it still serves."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=(broker_id,))
+    changes = PartitionChanges(image, settings, leaving=(broker_id,))
     if not broker.in_controlled_shutdown:
-        shift.records.append(
+        changes.records.append(
             BrokerRegistrationChangeRecord(
                 broker_id=broker_id, broker_epoch=broker.broker_epoch, in_controlled_shutdown=1
             )
         )
-        shift.events.append(BrokerLeaves(broker_id=broker_id, broker_epoch=broker.broker_epoch))
-    shift.without_leaving(image.index.in_sync(broker_id))
-    return shift
+        changes.events.append(BrokerLeaves(broker_id=broker_id, broker_epoch=broker.broker_epoch))
+    changes.without_leaving(image.index.in_sync(broker_id))
+    return changes
 
 
-def decide_forgetting(image: ClusterImage, settings: Settings, *, broker_id: int) -> Shift:
+def decide_forgetting(
+    image: ClusterImage, settings: Settings, *, broker_id: int
+) -> PartitionChanges:
     """The broker leaves the cluster and is eligible nowhere; its replicas stay assigned to it.
 
     Stricter than Kafka, which leaves it among the eligible replicas; but nobody can be elected
     whom nobody knows, and when it comes back it is trusted no more than any newcomer.
     """
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=(broker_id,))
-    shift.without_trust(broker_id, image.index.in_sync(broker_id))
-    shift.without_trust(broker_id, image.index.eligible(broker_id))
-    shift.records.append(
+    changes = PartitionChanges(image, settings, leaving=(broker_id,))
+    changes.without_trust(broker_id, image.index.in_sync(broker_id))
+    changes.without_trust(broker_id, image.index.eligible(broker_id))
+    changes.records.append(
         UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch)
     )
-    return shift
+    return changes
 
 
 def decide_directories_lost(
     image: ClusterImage, settings: Settings, *, broker_id: int, lost: Collection[bytes]
-) -> Shift:
+) -> PartitionChanges:
     """Log directories failed: what is in them leaves its in-sync set, the rest goes on."""
     broker = image.brokers[broker_id]
-    shift = Shift(image, settings, leaving=(broker_id,))
+    changes = PartitionChanges(image, settings, leaving=(broker_id,))
     newly_lost = [each for each in broker.log_directories if each in lost]
     if not newly_lost:
-        return shift
-    shift.without_leaving(
+        return changes
+    changes.without_leaving(
         [
             key
             for key in image.index.in_sync(broker_id)
@@ -111,12 +115,12 @@ def decide_directories_lost(
     remaining = [each for each in broker.log_directories if each not in newly_lost]
     if remaining:
         # In the record an empty list means "as before"; a broker without any is about to end.
-        shift.records.append(
+        changes.records.append(
             BrokerRegistrationChangeRecord(
                 broker_id=broker_id, broker_epoch=broker.broker_epoch, log_dirs=remaining
             )
         )
-    return shift
+    return changes
 
 
 def _directory(image: ClusterImage, key: PartitionKey, broker_id: int) -> bytes:

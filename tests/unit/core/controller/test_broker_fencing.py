@@ -15,6 +15,13 @@ from tests.unit.core.controller.cluster import (
     roles,
     state,
 )
+from tidelog.core.controller.broker_fencing import (
+    decide_directories_lost,
+    decide_fencing,
+    decide_forgetting,
+    decide_leaving,
+    decide_unfencing,
+)
 from tidelog.core.controller.events import (
     BrokerFenced,
     BrokerLeaves,
@@ -23,26 +30,19 @@ from tidelog.core.controller.events import (
     LeaderElected,
     LeaderLost,
 )
-from tidelog.core.controller.fencing import (
-    decide_directories_lost,
-    decide_fencing,
-    decide_forgetting,
-    decide_leaving,
-    decide_unfencing,
-)
 
 
 @pytest.mark.scenario("D3-T9", "D3-T10", "D5-B2")
 def test_a_fenced_broker_leaves_the_in_sync_set_and_its_successor_leads_at_once() -> None:
     image = cluster(state(1, 2, 3))
 
-    shift = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
+    changes = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
 
-    assert shift.events == [
+    assert changes.events == [
         BrokerFenced(broker_id=1, broker_epoch=1, reason="test"),
         LeaderElected(topic="t", partition=0, leader=2, leader_epoch=1, kind=ElectionKind.CLEAN),
     ]
-    assert roles(applied(image, shift)) == (2, (2, 3), (), ())
+    assert roles(applied(image, changes)) == (2, (2, 3), (), ())
     assert image.brokers[1].is_fenced
 
 
@@ -65,44 +65,44 @@ def test_brokers_whose_sessions_end_together_are_fenced_in_one_decision() -> Non
     """Nobody of them leads for a moment, and all that were in sync may lead when they return."""
     image = cluster(state(1, 2, 3))
 
-    shift = decide_fencing(image, CAREFUL, broker_ids=(2, 1, 3), reason="test")
+    changes = decide_fencing(image, CAREFUL, broker_ids=(2, 1, 3), reason="test")
 
-    assert shift.events == [
+    assert changes.events == [
         BrokerFenced(broker_id=2, broker_epoch=2, reason="test"),
         BrokerFenced(broker_id=1, broker_epoch=1, reason="test"),
         BrokerFenced(broker_id=3, broker_epoch=3, reason="test"),
         LeaderLost(topic="t", partition=0, leader_epoch=1),
     ]
-    assert roles(applied(image, shift)) == (None, (), (1, 2, 3), (1,))
+    assert roles(applied(image, changes)) == (None, (), (1, 2, 3), (1,))
 
 
 def test_without_eligible_replicas_the_last_leader_stays_in_sync_when_all_are_fenced() -> None:
     image = cluster(state(2, 1, 3))
 
-    shift = decide_fencing(
+    changes = decide_fencing(
         image, Choices(keeps_eligible=False), broker_ids=(1, 2, 3), reason="test"
     )
 
-    assert roles(applied(image, shift)) == (None, (2,), (), ())
+    assert roles(applied(image, changes)) == (None, (2,), (), ())
 
 
 @pytest.mark.scenario("D3-C7a")
 def test_a_partition_goes_offline_rather_than_to_a_replica_that_lacks_records() -> None:
     image = cluster(state(1, 2, 3, isr=(1,)), fenced=[2])
 
-    shift = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
+    changes = decide_fencing(image, CAREFUL, broker_ids=(1,), reason="test")
 
-    assert shift.events[1:] == [LeaderLost(topic="t", partition=0, leader_epoch=1)]
-    assert roles(applied(image, shift)) == (None, (), (1,), (1,))
+    assert changes.events[1:] == [LeaderLost(topic="t", partition=0, leader_epoch=1)]
+    assert roles(applied(image, changes)) == (None, (), (1,), (1,))
 
 
 @pytest.mark.scenario("D3-C7b")
 def test_where_it_is_allowed_a_replica_that_lacks_records_leads() -> None:
     image = cluster(state(1, 2, 3, isr=(1,)), fenced=[2])
 
-    shift = decide_fencing(image, Choices(unclean=True), broker_ids=(1,), reason="test")
+    changes = decide_fencing(image, Choices(unclean=True), broker_ids=(1,), reason="test")
 
-    assert roles(applied(image, shift)) == (3, (3,), (), ())
+    assert roles(applied(image, changes)) == (3, (3,), (), ())
 
 
 def test_unfencing_leads_what_nobody_leads() -> None:
@@ -112,13 +112,13 @@ def test_unfencing_leads_what_nobody_leads() -> None:
         fenced=[1],
     )
 
-    shift = decide_unfencing(image, CAREFUL, broker_id=1)
+    changes = decide_unfencing(image, CAREFUL, broker_id=1)
 
-    assert shift.events == [
+    assert changes.events == [
         BrokerUnfenced(broker_id=1, broker_epoch=1),
         LeaderElected(topic="t", partition=0, leader=1, leader_epoch=1, kind=ElectionKind.ELIGIBLE),
     ]
-    assert roles(applied(image, shift)) == (1, (1,), (2,), ())
+    assert roles(applied(image, changes)) == (1, (1,), (2,), ())
     assert image.topics["t"].partitions[1].partition_epoch == 0
     assert image.brokers[1].is_active
 
@@ -136,10 +136,10 @@ def test_unfencing_another_does_not_elect_a_last_known_leader_that_is_still_fenc
 def test_a_leaving_broker_hands_over_while_it_is_not_fenced_yet() -> None:
     image = cluster(state(1, 2, 3), state(2, 3, 1))
 
-    shift = decide_leaving(image, CAREFUL, broker_id=1)
+    changes = decide_leaving(image, CAREFUL, broker_id=1)
 
-    assert BrokerLeaves(broker_id=1, broker_epoch=1) in shift.events
-    assert roles(applied(image, shift)) == (2, (2, 3), (), ())
+    assert BrokerLeaves(broker_id=1, broker_epoch=1) in changes.events
+    assert roles(applied(image, changes)) == (2, (2, 3), (), ())
     assert image.topics["t"].partitions[1].isr == (2, 3)
     assert image.brokers[1].in_controlled_shutdown
     assert not image.brokers[1].is_fenced
@@ -163,9 +163,9 @@ def test_what_is_in_a_lost_directory_leaves_and_the_rest_of_the_broker_goes_on()
     image = cluster(here, there)
     image.brokers[1] = replace(image.brokers[1], log_directories=(directory(1), directory(9)))
 
-    shift = decide_directories_lost(image, CAREFUL, broker_id=1, lost=[directory(1)])
+    changes = decide_directories_lost(image, CAREFUL, broker_id=1, lost=[directory(1)])
 
-    assert roles(applied(image, shift)) == (2, (2, 3), (), ())
+    assert roles(applied(image, changes)) == (2, (2, 3), (), ())
     assert image.topics["t"].partitions[1] == there
     assert image.brokers[1].log_directories == (directory(9),)
     assert not image.brokers[1].is_fenced
@@ -177,6 +177,6 @@ def test_a_copy_in_a_lost_directory_cannot_lead_though_its_broker_lives() -> Non
     image = cluster(state(1, 2, 3, isr=(3,)), fenced=[2])
     image.brokers[1] = replace(image.brokers[1], log_directories=(directory(9),))
 
-    shift = decide_fencing(image, Choices(unclean=True), broker_ids=(3,), reason="test")
+    changes = decide_fencing(image, Choices(unclean=True), broker_ids=(3,), reason="test")
 
-    assert applied(image, shift).leader is None
+    assert applied(image, changes).leader is None
