@@ -36,6 +36,8 @@ OUTER_ROOMS = ("client", "judge", "core.model")
 DOORS: dict[str, tuple[str, ...]] = {
     # The front page of the package itself.
     "": ("cluster",),
+    # The root of all exceptions, for those outside.
+    "errors": ("core.model",),
     # The core knows nothing outside itself.
     "core": (),
     "core.model": (),
@@ -63,8 +65,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "console": OUTER_ROOMS,
     # Spark. Its front page opens the others only when they are asked for.
     "spark": ("spark.java", "spark.session", "spark.sink"),
-    "spark.java": (),
-    "spark.session": ("spark.java",),
+    "spark.java": ("errors",),
+    "spark.session": ("errors", "spark.java"),
     # Bytes to columns and back, for both directions; it knows no Spark.
     "spark.columns": ("core.model", "core.wire", "client"),
     "spark.source": ("core.model", "client", "spark.columns", "spark.session"),

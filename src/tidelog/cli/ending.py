@@ -17,16 +17,18 @@ from typing import Any, Self
 
 import typer
 
+from tidelog.core.model.exceptions import TidelogError
+
 FAILED = 1
 MISUSED = 2
 INTERRUPTED = 130
 
 
-class VerbFailed(Exception):
+class VerbFailed(TidelogError):
     """The cluster said no, or nothing; the text is one line."""
 
 
-class Misused(Exception):
+class Misused(TidelogError):
     """The usage is wrong; the text says what would be right."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
+
 
 class Given(NamedTuple):
     """One record's key and value."""
@@ -13,7 +15,7 @@ class Given(NamedTuple):
     value: bytes | None
 
 
-class BadLine(Exception):
+class BadLine(TidelogError):
     """A line that is no record; those before it were sent."""
 
 

@@ -17,6 +17,7 @@ from tidelog.core.model.config import (
     as_text,
     table,
 )
+from tidelog.core.model.exceptions import TidelogError
 
 INT = SettingType.INT
 LONG = SettingType.LONG
@@ -27,7 +28,7 @@ LIST = SettingType.LIST
 Given = Mapping[str, str | int | float | bool | list[str]]
 
 
-class ConfigError(Exception):
+class ConfigError(TidelogError):
     """Settings that a client does not start with; the message says what would be right."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tidelog.core.model.exceptions import TidelogError
 
-class ClusterError(Exception):
+
+class ClusterError(TidelogError):
     """Something failed; the message names the log of the broker concerned."""
 
 

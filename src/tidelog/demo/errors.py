@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from tidelog.core.model.exceptions import TidelogError
+
 WITHIN_S = 300.0
 """Maximum duration of one step, generous enough for a slow machine."""
 _POLL_INTERVAL_S = 0.05
@@ -13,7 +15,7 @@ Say = Callable[[str], None]
 """Prints one line about the progress of the demo."""
 
 
-class DemoFailed(Exception):
+class DemoFailed(TidelogError):
     """The text is one line."""
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.faults.hosts import ANYONE, CLIENTS, ONE_CLIENT, Host
 
@@ -19,7 +20,7 @@ Fields = Mapping[str, tuple[Reader, object]]
 """By name: how a value is read, and its default or REQUIRED."""
 
 
-class BadRule(Exception):
+class BadRule(TidelogError):
     """One clear line for whoever sent the rule."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import ENGINES_OF_VERB, EVERYWHERE, OURS
 
@@ -56,11 +57,11 @@ class Layout:
         return tuple(node.id for node in self.nodes)
 
 
-class CannotHere(Exception):
+class CannotHere(TidelogError):
     """This engine does not understand a word of the story."""
 
 
-class NotReached(AssertionError):
+class NotReached(TidelogError, AssertionError):
     """What a story waited for did not happen in its time."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest, PartitionData
 from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequest,
@@ -49,7 +50,7 @@ WITHIN_MS = 30_000
 METADATA_TOPIC = "__cluster_metadata"
 
 
-class Unanswered(AssertionError):
+class Unanswered(TidelogError, AssertionError):
     """A broker that was asked for evidence did not answer."""
 
 

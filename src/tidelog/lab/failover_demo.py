@@ -29,6 +29,7 @@ from tidelog.client.shells.blocking_clients import (
     TimedOut,
 )
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.judge import history
 from tidelog.judge.history import Acks, Anomaly, FinalLog, Seen, Wrote
@@ -46,7 +47,7 @@ _PAUSE_S = 0.02
 Say = Callable[[str], None]
 
 
-class DemoFailed(Exception):
+class DemoFailed(TidelogError):
     """The demo itself could not go on: not a verdict, an accident."""
 
 

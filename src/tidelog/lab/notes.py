@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.lab.engine import Engine
 from tidelog.lab.report import Finding, Report, Step
 
 T = TypeVar("T")
 
 
-class Refuted(AssertionError):
+class Refuted(TidelogError, AssertionError):
     """The cluster is not as the story says."""
 
 

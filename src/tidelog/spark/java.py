@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidelog.errors import TidelogError
+
 JAVA_VERSION_MIN = 17
 ANSWER_TIMEOUT_S = 60.0
 NEEDS = f"Spark needs Java {JAVA_VERSION_MIN} or newer"
@@ -38,7 +40,7 @@ exec {java} "$@"
 """
 
 
-class JavaMissing(Exception):
+class JavaMissing(TidelogError):
     """There is no Java that Spark can run on; the message is one line that says what to do."""
 
 

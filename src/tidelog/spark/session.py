@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.errors import TidelogError
 from tidelog.spark.java import ensure_java
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _DEFAULTS = {
 }
 
 
-class SparkMissing(Exception):
+class SparkMissing(TidelogError):
     """Spark is not installed, or not in a version we know; the message is one line."""
 
 

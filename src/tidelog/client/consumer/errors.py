@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 
 
-class ConsumerError(Exception):
+class ConsumerError(TidelogError):
     """Something a program must know about one partition."""
 
     def __init__(self, partition: TopicPartition, text: str) -> None:

@@ -25,6 +25,7 @@ from tidelog.client.producer.outcome import (
 from tidelog.client.producer.partitioner import StickyPartitioner, partition_for_key
 from tidelog.client.producer.sender import Sender
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.records import Header
 
@@ -33,7 +34,7 @@ _TOPIC_REFUSED = frozenset(
 )
 
 
-class ProducerClosed(Exception):
+class ProducerClosed(TidelogError):
     """A record was given to a producer that takes none any more."""
 
 

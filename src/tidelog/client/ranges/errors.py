@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 
 
-class RangeError(Exception):
+class RangeError(TidelogError):
     """What keeps a range from being read; `offset` is the first one that is missing."""
 
     def __init__(self, partition: TopicPartition, offset: int, text: str) -> None:

@@ -31,6 +31,7 @@ from tidelog.client.producer.producer import ProducerMachine as ProducerMachine
 from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.wire.records import Header
@@ -41,7 +42,7 @@ CLOSE_TIMEOUT_S = 30.0
 WAIT_SLICE_MS = 1_000
 
 
-class SendFailed(Exception):
+class SendFailed(TidelogError):
     """A record was not acknowledged."""
 
     def __init__(self, error: str, reason: str) -> None:
@@ -58,11 +59,11 @@ class RecordUnknown(SendFailed):
     """It may be in the log once, or not at all."""
 
 
-class TimedOut(Exception):
+class TimedOut(TidelogError):
     """What was waited for did not happen in time."""
 
 
-class RequestFailed(Exception):
+class RequestFailed(TidelogError):
     """The cluster gave no usable answer."""
 
 

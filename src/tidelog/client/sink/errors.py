@@ -6,8 +6,10 @@ and the batch may be begun again.
 
 from __future__ import annotations
 
+from tidelog.core.model.exceptions import TidelogError
 
-class SinkError(Exception):
+
+class SinkError(TidelogError):
     """A batch was not published, or nobody knows."""
 
     is_final = True

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
+
 Value = bool | int | float | str | tuple[str, ...] | None
 
 
@@ -47,7 +49,7 @@ class Update(Enum):
     CLUSTER_WIDE = "cluster-wide"
 
 
-class BadSetting(Exception):
+class BadSetting(TidelogError):
     """A value that its setting does not take."""
 
     def __init__(self, name: str, text: str, reason: str) -> None:

@@ -14,11 +14,12 @@ from tidelog.core.model.broker_config import (
     with_both_ids,
 )
 from tidelog.core.model.config import Value
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.listeners import Listener
 from tidelog.core.model.voters import Voter, parse_voters
 
 
-class BadSettings(Exception):
+class BadSettings(TidelogError):
     """A node cannot start with these; `problems` has every reason."""
 
     def __init__(self, problems: list[Problem]) -> None:

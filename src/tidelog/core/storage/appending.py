@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import validation
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log_state import LogState
@@ -45,7 +46,7 @@ class Appended(NamedTuple):
     record_errors: RecordErrors = ()
 
 
-class OffsetsOutOfOrder(Exception):
+class OffsetsOutOfOrder(TidelogError):
     """A copied batch does not continue the log."""
 
     def __init__(self, *, base_offset: int, log_end_offset: int) -> None:

@@ -6,10 +6,12 @@ final line complete.
 
 from __future__ import annotations
 
+from tidelog.core.model.exceptions import TidelogError
+
 _VERSION = "0"
 
 
-class CorruptCheckpoint(Exception):
+class CorruptCheckpoint(TidelogError):
     """Not a checkpoint that was written to its end."""
 
 

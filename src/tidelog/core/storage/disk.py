@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from tidelog.core.model.exceptions import TidelogError
 
-class DiskError(Exception):
+
+class DiskError(TidelogError):
     """A file operation failed: the log directory that holds `path` is no longer to be trusted."""
 
     def __init__(self, path: str, reason: str) -> None:

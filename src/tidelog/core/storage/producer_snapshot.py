@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable
 from struct import Struct
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage.producers import (
     Producer,
     RememberedBatch,
@@ -27,7 +28,7 @@ _CRC_COVERS_FROM = 6
 _NONE = -1
 
 
-class CorruptSnapshot(Exception):
+class CorruptSnapshot(TidelogError):
     """Not a snapshot that anybody may trust: go back to an older one, or to the log."""
 
 

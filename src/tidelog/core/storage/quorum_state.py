@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import file_names
 from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.durable_directory import make_directory
@@ -19,7 +20,7 @@ _NO_DIRECTORY = "A" * 22
 """Sixteen zero bytes in Kafka's url-safe base64."""
 
 
-class CorruptQuorumState(Exception):
+class CorruptQuorumState(TidelogError):
     """Not a file that was written to its end by us or by Kafka."""
 
 

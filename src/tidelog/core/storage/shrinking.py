@@ -7,13 +7,14 @@ says that the log starts behind them. So what a power loss brings back is recogn
 
 from __future__ import annotations
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import events, replay, retention
 from tidelog.core.storage.appending import Appending
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.producers import ProducerStates
 
 
-class OffsetOutOfRange(Exception):
+class OffsetOutOfRange(TidelogError):
     """The offset lies before the log's start or behind its end."""
 
 

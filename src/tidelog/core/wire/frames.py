@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct
 
+from tidelog.core.model.exceptions import TidelogError
+
 SIZE_BYTES = 4
 SCRATCH_BYTES = 64 * 1024
 FIRST_BYTES = 4 * 1024
@@ -30,7 +32,7 @@ assert FIRST_BYTES < SCRATCH_BYTES < SHORT_BYTES_MAX <= POOL_BYTES_MAX
 _size_at = Struct(">i").unpack_from
 
 
-class BadFrame(Exception):
+class BadFrame(TidelogError):
     """The peer does not speak our protocol, or asks for too much: drop the connection."""
 
 

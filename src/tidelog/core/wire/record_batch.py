@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.crc import crc32c
 
 HEADER_BYTES = 61
@@ -44,7 +45,7 @@ _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
 
 
-class CorruptBatch(Exception):
+class CorruptBatch(TidelogError):
     """These bytes are not a record batch that anybody may trust."""
 
 

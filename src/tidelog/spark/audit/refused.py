@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from tidelog.core.model.exceptions import TidelogError
 
-class AuditRefused(Exception):
+
+class AuditRefused(TidelogError):
     """The input is not what it should be; the text says which file, which line, and why."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.varint import VARINT_BYTES_MAX, VARLONG_BYTES_MAX
 
 Octets = NDArray[np.uint8]
@@ -138,7 +139,7 @@ def _fill(
     return unused
 
 
-class DamagedData(Exception):
+class DamagedData(TidelogError):
     """Records that cannot be read; the subclasses say where."""
 
 

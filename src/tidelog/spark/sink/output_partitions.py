@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.columns.murmur2 import partitions_of
 
@@ -22,7 +23,7 @@ OUTPUT = "output_partition"
 Numbers = NDArray[np.int32]
 
 
-class RowRefused(ValueError):
+class RowRefused(TidelogError, ValueError):
     """A row that cannot be written; the batch is not published."""
 
 

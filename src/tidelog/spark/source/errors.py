@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 
+from tidelog.core.model.exceptions import TidelogError
 
-class OptionError(ValueError):
+
+class OptionError(TidelogError, ValueError):
     """An option is missing, wrong, or in conflict with another; the message names it."""
 
 
-class DataLost(Exception):
+class DataLost(TidelogError):
     """Records that the query should have read are gone, and `failOnDataLoss` is true."""
 
 
-class ClusterFailed(Exception):
+class ClusterFailed(TidelogError):
     """The cluster cannot be asked what there is to read."""
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidelog.core.model.config import BadSetting, as_text
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.node.settings import BadSettings, NodeSettings
 from tidelog.core.storage.file_names import META_PROPERTIES
 
@@ -29,7 +30,7 @@ CLUSTER_ID = "cluster.id"
 _UNFINISHED = "(at end of document)"
 
 
-class BadConfiguration(Exception):
+class BadConfiguration(TidelogError):
     """Nothing was started; each complaint is one line that says where, what and what is allowed."""
 
     def __init__(self, complaints: list[str]) -> None:

@@ -13,6 +13,7 @@ from struct import Struct
 from typing import BinaryIO
 
 from tidelog.core.metadata.records import decode_record
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import file_names, offset_checkpoint, offset_index, time_index
 from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
 from tidelog.core.storage.epochs import LeaderEpochs
@@ -41,7 +42,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 _ABORTED = Struct(">hqqqq")
 
 
-class NothingToDump(Exception):
+class NothingToDump(TidelogError):
     """The path is not something that a broker wrote."""
 
 

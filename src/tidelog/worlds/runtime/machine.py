@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Iterable
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.listeners import Listener
 from tidelog.core.node.settings import NodeSettings
 
@@ -16,7 +17,7 @@ _DESCRIPTORS_ENOUGH = 2**20
 LOCK_NAME = ".lock"
 
 
-class CannotStart(Exception):
+class CannotStart(TidelogError):
     """One clear sentence for the person who started the broker."""
 
 

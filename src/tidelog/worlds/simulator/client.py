@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import read_response_header, request_header
 from tidelog.core.wire.messages import MESSAGES
@@ -53,7 +54,7 @@ class Call:
         self.is_over = False
 
 
-class AnswerBroken(AssertionError):
+class AnswerBroken(TidelogError, AssertionError):
     """An answer that does not belong to the request whose turn it is."""
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tidelog.core.model.exceptions import TidelogError
 
-class BadChoice(ValueError):
+
+class BadChoice(TidelogError, ValueError):
     """A text that chooses no steps."""
 
 

@@ -12,13 +12,14 @@ import heapq
 from collections.abc import Callable
 from random import Random
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.worlds.simulator.trace import WorldTrace
 
 Action = Callable[[], None]
 FOR_EVER_US = 2**63
 
 
-class NotReached(AssertionError):
+class NotReached(TidelogError, AssertionError):
     """What a story waited for did not happen in its time."""
 
 

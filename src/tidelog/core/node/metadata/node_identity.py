@@ -17,6 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from tidelog.core.controller.topic_ids import new_uuid
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import meta_properties
 from tidelog.core.storage.disk import Disk
 
@@ -24,7 +25,7 @@ _VERSION = "1"
 _UUID_BYTES = 16
 
 
-class CannotStart(Exception):
+class CannotStart(TidelogError):
     """A node finds something on its disk with which it must not begin; the message says what."""
 
 

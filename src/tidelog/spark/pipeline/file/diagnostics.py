@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from tidelog.core.model.exceptions import TidelogError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
@@ -25,7 +27,7 @@ class Diagnostic:
         )
 
 
-class BadPlan(Exception):
+class BadPlan(TidelogError):
     """Nothing was started; each complaint is one line."""
 
     def __init__(self, file: str, complaints: Iterable[Diagnostic]) -> None:

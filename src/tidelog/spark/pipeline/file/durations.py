@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tidelog.core.model.exceptions import TidelogError
+
 _UNITS_MS = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000),
@@ -16,7 +18,7 @@ DURATION_MS_MAX = 366 * _UNITS_MS["d"]
 EXPECTED = 'a duration like "500ms", "5s", "10 minutes" or "1 hour"'
 
 
-class BadDuration(ValueError):
+class BadDuration(TidelogError, ValueError):
     """The text says what is expected."""
 
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.diagnostics import did_you_mean
 
 _TOKEN = re.compile(
@@ -63,7 +64,7 @@ class _Token(NamedTuple):
     line: int
 
 
-class _Bad(Exception):
+class _Bad(TidelogError):
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
         self.mistake = Mistake(line, text)

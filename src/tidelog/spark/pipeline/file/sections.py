@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.diagnostics import Diagnostic, did_you_mean, one_of
 from tidelog.spark.pipeline.file.durations import BadDuration, duration_ms
 from tidelog.spark.pipeline.file.keys import Key, Keys, ValueKind
@@ -15,7 +16,7 @@ AVAILABLE_NOW = "available-now"
 CONTINUOUS = "continuous"
 
 
-class _Wrong(Exception):
+class _Wrong(TidelogError):
     """The value is not what its key needs."""
 
 

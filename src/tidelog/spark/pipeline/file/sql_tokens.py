@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from tidelog.core.model.exceptions import TidelogError
+
 Kind = Literal["word", "name", "text", "number", "symbol"]
 
 _SPACE = re.compile(r"\s+")
@@ -36,7 +38,7 @@ class Token(NamedTuple):
         return self.kind == "symbol" and self.text == symbol
 
 
-class BadSql(ValueError):
+class BadSql(TidelogError, ValueError):
     """Where the text stops making sense, counted in lines from 0."""
 
     def __init__(self, line: int, text: str) -> None:

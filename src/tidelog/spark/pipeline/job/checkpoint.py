@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.plan import PipelinePlan
 from tidelog.spark.pipeline.table.ledger import BatchOffer
 from tidelog.spark.pipeline.table.stores import Store
@@ -20,7 +21,7 @@ _OFFSETS_METADATA_LINE = 1
 """Of an offsets file: the time of the batch and settings, which are not what was read."""
 
 
-class CheckpointUnusable(Exception):
+class CheckpointUnusable(TidelogError):
     """One line."""
 
 

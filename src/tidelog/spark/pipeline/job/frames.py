@@ -22,6 +22,7 @@ from pyspark.sql.functions import (
 )
 
 from tidelog.client.sink.errors import SinkRefused
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.plan import (
     METADATA_COLUMNS,
     PipelinePlan,
@@ -49,7 +50,7 @@ _RECORD = ("topic", "partition", "offset", "timestamp", "key", "value")
 _HEADERS = ("source", "topic", "partition", "offset", "timestamp", "reason")
 
 
-class FrameRefused(Exception):
+class FrameRefused(TidelogError):
     """Spark does not accept a part of the plan; one line, with the key that it is about."""
 
     def __init__(self, key: str, reason: str) -> None:

@@ -7,13 +7,14 @@ from tidelog.client.shells.blocking_clients import Admin, RequestFailed
 from tidelog.client.shells.connectivity import ANSWER_TIMEOUT_S, unfit_for_sinks, unreachable
 from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.plan import PipelinePlan, SourceSpec, TopicTarget
 
 Wanted = dict[str, list[str]]
 """Keys of the plan, by the brokers that they need."""
 
 
-class PreflightFailed(Exception):
+class PreflightFailed(TidelogError):
     """A cluster is not there, or lacks what is asked of it; one line, with the keys that ask."""
 
 

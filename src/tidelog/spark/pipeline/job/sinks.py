@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.plan import BATCH_COLUMN, TableTarget, TopicTarget
 from tidelog.spark.pipeline.job.checkpoint import offer_of, offsets_path
 from tidelog.spark.pipeline.table.stores import LocalStore, Store, store_for
@@ -17,11 +18,11 @@ from tidelog.spark.sink.exactly_once import ExactlyOnce, exactly_once
 BatchFunction = Callable[[DataFrame, int], None]
 
 
-class StopRequested(Exception):
+class StopRequested(TidelogError):
     """A batch was not begun, since the pipeline stops; the next run begins with it."""
 
 
-class SinkRefused(Exception):
+class SinkRefused(TidelogError):
     """A sink cannot work as it is; one line."""
 
 

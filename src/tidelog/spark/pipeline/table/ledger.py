@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tidelog.core.model.exceptions import TidelogError
+
 FORMAT_VERSION = 1
 STAGING = "_staging"
 LEDGER_FILE = "_tidelog.json"
@@ -27,7 +29,7 @@ class BatchDecision(Enum):
     ALREADY_PUBLISHED = "already published"
 
 
-class TableRefused(Exception):
+class TableRefused(TidelogError):
     """Neither the next batch nor the same one again: a person must look. One line."""
 
 
