@@ -8,17 +8,17 @@ from tests.process.producers import Call, Ok
 from tests.process.wire import EARLIEST, WireClient, whole_records
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.record_batch import batches
+from tidelog.judge.anomalies import LOST, Anomaly
 from tidelog.judge.history import (
-    Acks,
-    Anomaly,
+    CallOutcome,
     FinalLog,
     Operation,
-    Outcome,
     Seen,
     Sequence32,
+    WriteAcks,
     Wrote,
 )
-from tidelog.judge.verdict import judge
+from tidelog.judge.history_checks import judge
 
 
 class NotLeader(AssertionError):
@@ -30,7 +30,7 @@ def writes(
     *,
     partition: str,
     writer: str = "writer",
-    acks: Acks = Acks.ALL,
+    acks: WriteAcks = WriteAcks.ALL,
     in_order: bool = True,
 ) -> list[Operation]:
     """What one producer was told about its records, each handed over after the one before it."""
@@ -44,7 +44,7 @@ def writes(
                 invoked_us=2 * place,
                 partition=partition,
                 payloads=(call.value,),
-                outcome=Outcome.OK if is_ok else Outcome.UNKNOWN,
+                outcome=CallOutcome.OK if is_ok else CallOutcome.UNKNOWN,
                 base_offset=told.offset if isinstance(told, Ok) else None,
                 error=None if told is None or isinstance(told, Ok) else told.error,
                 writer=writer,
@@ -93,7 +93,7 @@ def verdict(history: Sequence[Operation], final: FinalLog) -> list[Anomaly]:
 
 def lost(anomalies: Sequence[Anomaly]) -> list[str]:
     """The payloads that were acknowledged and are gone."""
-    return [each.evidence.split("'")[1] for each in anomalies if each.check == "lost"]
+    return [str(each.evidence["payload"]) for each in anomalies if each.kind == LOST]
 
 
 def _seen(data: bytes) -> list[Seen]:

@@ -17,7 +17,7 @@ from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import Crew, StartCrew, StartProducer
 from tests.process.waiting import wait_until
-from tidelog.judge.history import Acks
+from tidelog.judge.history import WriteAcks
 
 pytestmark = [
     pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness"),
@@ -79,7 +79,7 @@ def test_what_only_the_leader_had_is_lost_and_what_all_had_is_not(
     assert (kept["base_offset"], kept["leader_epoch"]) == (COMMITTED, 1)
     final = final_log(stage.cluster.nodes[2].address, topic, partition=0, at_us=10**9)
     history = [
-        *writes(hasty, partition=f"{topic}-0", writer="hasty", acks=Acks.LEADER),
+        *writes(hasty, partition=f"{topic}-0", writer="hasty", acks=WriteAcks.LEADER),
         *writes([careful], partition=f"{topic}-0", writer="careful"),
     ]
     assert lost(verdict(history, final)) == [call.value for call in hasty]

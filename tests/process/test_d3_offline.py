@@ -24,8 +24,9 @@ from tests.process.waiting import wait_until
 from tests.process.wire import segment_files
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.record_batch import batches
-from tidelog.judge.history import Read, Seen
-from tidelog.judge.verdict import judge
+from tidelog.judge.anomalies import READ_THEN_LOST
+from tidelog.judge.history import RecordsRead, Seen
+from tidelog.judge.history_checks import judge
 
 pytestmark = [
     pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness"),
@@ -218,12 +219,12 @@ def test_a_producer_goes_on_with_a_new_epoch_after_an_unclean_election(
 def _judge_the_loss(
     stage: Stage, topic: str, calls: list[Call], read: list[tuple[int, str]]
 ) -> None:
-    """The judge names 150 lost records and as many ghosts, and nothing else of those calls."""
+    """The judge names 150 lost records, as many that were read, and nothing else of those calls."""
     final = final_log(stage.cluster.nodes[3].address, topic, partition=0, at_us=10**9)
     history = writes(calls, partition=f"{topic}-0")
     gone = [str(number) for number in range(FIRST, ALL)]
     assert lost(verdict(history, final)) == gone
-    seen = Read(
+    seen = RecordsRead(
         at_us=10**8,
         invoked_us=10**8,
         partition=f"{topic}-0",
@@ -232,7 +233,7 @@ def _judge_the_loss(
         high_watermark=ALL,
         log_start_offset=0,
     )
-    found = [each for each in judge([*history, seen, final]) if each.check == "ghost"]
+    found = [each for each in judge([*history, seen, final]) if each.kind == READ_THEN_LOST]
     assert len(found) == len(gone), found[:3]
 
 

@@ -23,7 +23,7 @@ from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient, batches_on_disk
 from tidelog.cluster.layout import NodePlan
 from tidelog.core.model.errors import ErrorCode
-from tidelog.judge.history import Acks
+from tidelog.judge.history import WriteAcks
 
 pytestmark = [
     pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness"),
@@ -134,7 +134,7 @@ def test_two_believe_that_they_lead_and_one_can_commit(cluster: tidelog.Cluster)
         cluster.wait_isr("orders", timeout_s=PATIENCE_S)
         history = [
             *writes([before, retried], partition="orders-0", writer="careful"),
-            *writes([doomed], partition="orders-0", writer="hasty", acks=Acks.LEADER),
+            *writes([doomed], partition="orders-0", writer="hasty", acks=WriteAcks.LEADER),
             *writes([kept], partition="orders-0", writer="safe"),
         ]
         final = final_log(sides.new, "orders", partition=0, at_us=10**9)

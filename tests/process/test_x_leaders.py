@@ -25,7 +25,7 @@ from tests.process.target import IS_KAFKA
 from tests.process.timelines import StartProducer
 from tests.process.waiting import PATIENCE_MS, wait_until
 from tests.process.wire import batches_on_disk
-from tidelog.judge.history import Acks
+from tidelog.judge.history import WriteAcks
 
 pytestmark = [
     pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness"),
@@ -41,12 +41,12 @@ def lost_of(
 ) -> list[str]:
     """What the judge finds lost of acks=1 and acks=all writes."""
     history = [
-        *writes(hasty, partition=f"{topic}-0", writer="hasty", acks=Acks.LEADER),
+        *writes(hasty, partition=f"{topic}-0", writer="hasty", acks=WriteAcks.LEADER),
         *writes(careful, partition=f"{topic}-0", writer="careful"),
     ]
     final = final_log(stage.cluster.nodes[leader].address, topic, partition=0, at_us=10**9)
     found = verdict(history, final)
-    assert {each.check for each in found} <= {"lost"}, found
+    assert {each.name for each in found} <= {"lost"}, found
     return lost(found)
 
 

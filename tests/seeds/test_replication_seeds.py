@@ -79,13 +79,13 @@ def test_a_failing_seed_shrinks_to_a_short_story_that_fails_again(
 ) -> None:
     name = "truncate-by-high-watermark"
     verdict = caught(name)
-    check = verdict.anomalies[0].check
+    kind = verdict.anomalies[0].kind
 
     chosen = shrink(PROFILE, verdict, name)
 
     assert len(chosen) <= 5 < len(verdict.story), "most of what happened did not matter"
     again = run_seed(PROFILE, verdict.seed, name, chosen)
-    assert again.anomalies[0].check == check
+    assert again.anomalies[0].kind == kind
     told = capsys.readouterr().out
     assert f"the story of seed {verdict.seed}" in told
     assert f"--replay {verdict.seed} --only {to_text(chosen)} --mutant {name}" in told
@@ -102,6 +102,6 @@ def test_steps_find_what_a_full_check_after_every_tick_finds(
     always = run_seed(PROFILE, seed, mutant)
 
     def first(verdict: Verdict) -> tuple[object, ...]:
-        return tuple((a.check, a.partition, a.at_us) for a in verdict.anomalies[:1])
+        return tuple((a.name, a.partition, a.at_us) for a in verdict.anomalies[:1])
 
     assert first(seldom) == first(always)

@@ -33,7 +33,7 @@ def chunk_of(number: int, *, first: int, share: int) -> range:
 def failures(profile: str, seeds: Iterable[int]) -> list[str]:
     """The first anomaly of each seed that is not clean, with the command that shows it again."""
     return [
-        f"seed {seed}: {anomaly.check} in {anomaly.partition}: {anomaly.evidence} "
+        f"seed {seed}: {anomaly.name} in {anomaly.partition}: {anomaly.text} "
         f"(again: {command(profile, seed, None)})"
         for seed in seeds
         for anomaly in run_seed(profile, seed, None).anomalies[:1]
@@ -60,10 +60,10 @@ def caught(name: str) -> Verdict:
     found: set[str] = set()
     for seed in range(1, mutant.within_seeds + 1):
         verdict = run_seed(mutant.profile, seed, name)
-        checks = {anomaly.check for anomaly in verdict.anomalies}
-        if checks & mutant.caught_by:
+        kinds = {anomaly.kind for anomaly in verdict.anomalies}
+        if kinds & mutant.caught_by:
             return verdict
-        found |= checks
+        found |= {kind.name for kind in kinds}
     pytest.fail(f"{name} was not caught in {mutant.within_seeds} seeds: {sorted(found)}")
 
 

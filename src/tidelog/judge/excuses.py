@@ -26,10 +26,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.judge.history import Outcome, Wrote
+from tidelog.judge.history import CallOutcome, Wrote
 
 
-class Election(Enum):
+class ElectionKind(Enum):
     """Where a leader was taken from."""
 
     CLEAN = "clean"
@@ -38,14 +38,14 @@ class Election(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Elected:
+class LeaderElected:
     """A partition got a leader."""
 
     at_us: int
     partition: str
     leader: int
     leader_epoch: int
-    election: Election
+    election: ElectionKind
     kept_end_offset: int
     """Up to here the new leader's log is what its predecessor's was."""
     believed_until_us: int = 0
@@ -95,20 +95,20 @@ class BatchDamaged:
     """When it was repaired; None: not yet."""
 
 
-Excuse = Elected | TailLost | Retries | BatchesForgotten | BatchDamaged
+Excuse = LeaderElected | TailLost | Retries | BatchesForgotten | BatchDamaged
 
 
 class Excuses:
     """Answers whether something that went wrong was to be expected."""
 
     def __init__(self, given: Iterable[Excuse] = ()) -> None:
-        self._elections: dict[str, list[Elected]] = defaultdict(list)
+        self._elections: dict[str, list[LeaderElected]] = defaultdict(list)
         self._tails: dict[str, list[TailLost]] = defaultdict(list)
         self._retrying: set[str] = set()
         self._forgotten: dict[str, list[BatchesForgotten]] = defaultdict(list)
         self._damages: dict[str, list[BatchDamaged]] = defaultdict(list)
         for excuse in given:
-            if isinstance(excuse, Elected):
+            if isinstance(excuse, LeaderElected):
                 self._elections[excuse.partition].append(excuse)
             elif isinstance(excuse, TailLost):
                 self._tails[excuse.partition].append(excuse)
@@ -124,9 +124,9 @@ class Excuses:
     ) -> bool:
         """Whether a record that was committed since that time may be absent by now."""
         for elected in self._between(partition, since_us, until_us):
-            if elected.kept_end_offset > offset or elected.election is Election.CLEAN:
+            if elected.kept_end_offset > offset or elected.election is ElectionKind.CLEAN:
                 continue
-            if elected.election is Election.UNCLEAN or self._lost_its_tail(elected, offset):
+            if elected.election is ElectionKind.UNCLEAN or self._lost_its_tail(elected, offset):
                 return True
         return False
 
@@ -159,14 +159,14 @@ class Excuses:
 
     def may_repeat_under_new_epoch(self, write: Wrote) -> bool:
         """Whether a replica forgot the batch while its writer still tried to have it written."""
-        until_us = None if write.outcome is Outcome.UNKNOWN else write.at_us
+        until_us = None if write.outcome is CallOutcome.UNKNOWN else write.at_us
         return any(
             write.invoked_us <= forgotten.at_us
             and (until_us is None or forgotten.at_us <= until_us)
             for forgotten in self._forgotten.get(write.partition, ())
         )
 
-    def _between(self, partition: str, since_us: int, until_us: int | None) -> list[Elected]:
+    def _between(self, partition: str, since_us: int, until_us: int | None) -> list[LeaderElected]:
         return [
             elected
             for elected in self._elections.get(partition, ())
@@ -174,7 +174,7 @@ class Excuses:
             and (until_us is None or elected.at_us <= until_us)
         ]
 
-    def _lost_its_tail(self, elected: Elected, offset: int) -> bool:
+    def _lost_its_tail(self, elected: LeaderElected, offset: int) -> bool:
         return any(
             lost.broker_id == elected.leader
             and lost.floor_offset <= offset

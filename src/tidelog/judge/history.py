@@ -1,14 +1,14 @@
-"""A history: what clients asked and were told, and what the world did to the broker, as data.
+"""A history: what clients asked and were answered, and what was done to the broker, as data.
 
 Operations stand in the order of their completion. A write has one of three outcomes: `ok` (answered
 with its offset), `refused` (known not to have happened) and `unknown` (nobody knows, it may be in
 the log once or not at all). Payloads are unique names: the same payload twice is a duplicate.
 
-For a lone broker, excuses are operations too, written down by whoever did the damage. After an
-`Unplugged` records at and above the floor may be missing, unless their answer promised to survive
+For a lone broker, excuses are operations too, recorded by whoever did the damage. After a
+`PowerLost` records at and above the floor may be missing, unless their answer promised to survive
 it: always a suffix, never a hole; only with a floor of 0, when nothing was safe, the head may go,
-too. A `Damaged` range may be unreadable, and everything behind it may be cut off. What excuses a
-replicated partition is given to the judge apart from the history: see excuses.py.
+too. A `MediumDamaged` range may be unreadable, and everything behind it may be cut off. What
+excuses a replicated partition is given to the judge apart from the history: see excuses.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Outcome(Enum):
+class CallOutcome(Enum):
     """What a client knows about its call."""
 
     OK = "ok"
@@ -27,7 +27,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
-class Acks(Enum):
+class WriteAcks(Enum):
     """Who holds a record when its write is answered with ok."""
 
     NONE = "0"
@@ -67,18 +67,18 @@ class Wrote:
     invoked_us: int
     partition: str
     payloads: tuple[str, ...]
-    outcome: Outcome
+    outcome: CallOutcome
     base_offset: int | None = None
     survives: Survives = Survives.KILL
     error: str | None = None
     writer: str = "?"
-    acks: Acks = Acks.ALL
+    acks: WriteAcks = WriteAcks.ALL
     order: int | None = None
     """Its place among this writer's writes to this partition, if the writer promises an order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class RecordsRead:
     """One answer to a reader, complete batches only."""
 
     at_us: int
@@ -98,7 +98,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRefused:
+class OffsetRefused:
     """A reader was told that its offset is out of range."""
 
     at_us: int
@@ -143,7 +143,7 @@ class HeadDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unplugged:
+class PowerLost:
     """Unsynced data may be gone; the broker itself had called everything below the floor safe."""
 
     at_us: int
@@ -153,7 +153,7 @@ class Unplugged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Damaged:
+class MediumDamaged:
     """The medium changed bytes of the batch [start_offset, end_offset).
 
     Written down again at every unclean end of the broker: its recovery may find the bad batch and
@@ -194,7 +194,7 @@ class TopicAsked:
     invoked_us: int
     topic: str
     is_creation: bool
-    outcome: Outcome
+    outcome: CallOutcome
     topic_id: str | None = None
 
 
@@ -209,26 +209,16 @@ class TopicsListed:
 
 Operation = (
     Wrote
-    | Read
-    | ReadRefused
+    | RecordsRead
+    | OffsetRefused
     | Moved
     | EndAsked
     | HeadDeleted
-    | Unplugged
-    | Damaged
+    | PowerLost
+    | MediumDamaged
     | FinalLog
     | ProducerIdGiven
     | TopicAsked
     | TopicsListed
 )
 History = Sequence[Operation]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anomaly:
-    """Evidence: which check condemns what, and when it showed."""
-
-    check: str
-    at_us: int
-    partition: str
-    evidence: str

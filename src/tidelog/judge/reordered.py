@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tidelog.judge.anomalies import REORDERED, Anomaly
 from tidelog.judge.excuses import NO_EXCUSES, Excuses
-from tidelog.judge.history import Anomaly, FinalLog, History, Read, Seen, Wrote
+from tidelog.judge.history import FinalLog, History, RecordsRead, Seen, Wrote
+
+_Evidence = dict[str, Any]
 
 
 def reordered(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
@@ -17,16 +20,11 @@ def reordered(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     orders = _orders(history, excuses)
     found: list[Anomaly] = []
     for operation in history:
-        if not isinstance(operation, Read | FinalLog):
+        if not isinstance(operation, RecordsRead | FinalLog):
             continue
         found.extend(
-            Anomaly(
-                check="reordered",
-                at_us=operation.at_us,
-                partition=operation.partition,
-                evidence=complaint,
-            )
-            for complaint in [
+            REORDERED.found(at_us=operation.at_us, partition=operation.partition, **evidence)
+            for evidence in [
                 *_offsets(operation.records),
                 *_sequences(operation.records),
                 *_writes(operation, orders, excuses),
@@ -35,8 +33,8 @@ def reordered(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     return found
 
 
-class _Place(NamedTuple):
-    """A record's place in the order of its writer."""
+class _OrderedRecord(NamedTuple):
+    """Where a record is in the order of its writer."""
 
     order: int
     position: int
@@ -57,51 +55,62 @@ def _orders(history: History, excuses: Excuses) -> dict[tuple[str, str], tuple[W
 
 
 def _writes(
-    operation: Read | FinalLog,
+    operation: RecordsRead | FinalLog,
     orders: dict[tuple[str, str], tuple[Wrote, int, int]],
     excuses: Excuses,
-) -> list[str]:
+) -> list[_Evidence]:
     """An earlier write may come later only as a repetition, under a new producer epoch."""
-    newest: dict[str, _Place] = {}
-    complaints = []
+    newest: dict[str, _OrderedRecord] = {}
+    evidence = []
     for record in operation.records:
         found = orders.get((operation.partition, record.payload))
         if found is None:
             continue
         write, order, position = found
         producer_epoch = 0 if record.numbered is None else record.numbered.producer_epoch
-        place = _Place(order, position, producer_epoch, write)
+        current = _OrderedRecord(order, position, producer_epoch, write)
         before = newest.get(write.writer)
-        if before is not None and place[:2] < before[:2]:
-            is_new_epoch = place.producer_epoch > before.producer_epoch
+        if before is not None and current[:2] < before[:2]:
+            is_new_epoch = current.producer_epoch > before.producer_epoch
             if not is_new_epoch or not excuses.may_repeat_under_new_epoch(write):
-                complaints.append(
-                    f"{write.writer}: {record.payload!r} at {record.offset} is its write {order}, "
-                    f"after its write {before.order}"
+                evidence.append(
+                    {
+                        "writer": write.writer,
+                        "payload": record.payload,
+                        "offset": record.offset,
+                        "write": order,
+                        "write_before": before.order,
+                    }
                 )
-        newest[write.writer] = place
-    return complaints
+        newest[write.writer] = current
+    return evidence
 
 
-def _offsets(records: tuple[Seen, ...]) -> list[str]:
+def _offsets(records: tuple[Seen, ...]) -> list[_Evidence]:
     return [
-        f"offset {after.offset} follows {before.offset}"
+        {"offset": after.offset, "payload": after.payload, "offset_before": before.offset}
         for before, after in pairwise(records)
         if after.offset <= before.offset
     ]
 
 
-def _sequences(records: tuple[Seen, ...]) -> list[str]:
+def _sequences(records: tuple[Seen, ...]) -> list[_Evidence]:
     newest: dict[tuple[int, int], int] = {}
-    complaints = []
+    evidence = []
     for record in records:
         if record.numbered is None:
             continue
         producer_id, producer_epoch, sequence = record.numbered
         before = newest.get((producer_id, producer_epoch))
         if before is not None and sequence <= before:
-            complaints.append(
-                f"producer {producer_id}: sequence {sequence} at {record.offset} follows {before}"
+            evidence.append(
+                {
+                    "producer_id": producer_id,
+                    "sequence": sequence,
+                    "payload": record.payload,
+                    "offset": record.offset,
+                    "sequence_before": before,
+                }
             )
         newest[(producer_id, producer_epoch)] = sequence
-    return complaints
+    return evidence

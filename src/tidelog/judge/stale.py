@@ -1,19 +1,28 @@
-"""Stale: an answer from a leadership that the asker knew to be over, or one that hides the end."""
+"""Stale: an answer from a leader that the client knew to be deposed, or one that hides records."""
 
 from __future__ import annotations
 
+from tidelog.judge.anomalies import STALE, Anomaly
 from tidelog.judge.excuses import Excuses
-from tidelog.judge.history import Acks, Anomaly, EndAsked, FinalLog, History, Outcome, Read, Wrote
+from tidelog.judge.history import (
+    CallOutcome,
+    EndAsked,
+    FinalLog,
+    History,
+    RecordsRead,
+    WriteAcks,
+    Wrote,
+)
 
 
 def stale(history: History, excuses: Excuses) -> list[Anomaly]:
-    """Two rules.
+    """Answers from deposed leaders, and ends of the log that leave out acknowledged records.
 
-    Whoever says which leader epoch it knows is never answered in an earlier one (KIP-320). And the
-    end that a leader tells covers every record of its own and of earlier leader epochs that was
-    acknowledged with acks=all before anybody asked (KIP-207: until it knows, it says so). A deposed
-    leader may tell an old end to whoever does not know better: of later epochs it knows nothing,
-    nor of what a successor commits of its own records.
+    A client that says which leader epoch it knows is never answered in an earlier one (KIP-320).
+    And the end that a leader gives covers every record of its own and of earlier leader epochs that
+    was acknowledged with acks=all before the question (KIP-207: until the leader knows, it says
+    so). A deposed leader may give an old end to a client that does not know better: of later epochs
+    it knows nothing, nor of what a successor commits of its own records.
     """
     return [*_deposed(history), *_hidden(history, excuses)]
 
@@ -21,7 +30,7 @@ def stale(history: History, excuses: Excuses) -> list[Anomaly]:
 def _deposed(history: History) -> list[Anomaly]:
     found = []
     for operation in history:
-        if isinstance(operation, Read):
+        if isinstance(operation, RecordsRead):
             served = operation.served_leader_epoch
         elif isinstance(operation, EndAsked):
             served = operation.leader_epoch
@@ -30,12 +39,12 @@ def _deposed(history: History) -> list[Anomaly]:
         known = operation.known_leader_epoch
         if served is not None and known is not None and served < known:
             found.append(
-                Anomaly(
-                    check="stale",
+                STALE.found(
                     at_us=operation.at_us,
                     partition=operation.partition,
-                    evidence=f"{operation.reader} knew leader epoch {known}, "
-                    f"and was answered in leader epoch {served}",
+                    reader=operation.reader,
+                    known_leader_epoch=known,
+                    leader_epoch=served,
                 )
             )
     return found
@@ -45,7 +54,7 @@ def _hidden(history: History, excuses: Excuses) -> list[Anomaly]:
     leader_epochs = {
         (op.partition, record.payload): record.leader_epoch
         for op in history
-        if isinstance(op, Read | FinalLog)
+        if isinstance(op, RecordsRead | FinalLog)
         for record in op.records
         if record.leader_epoch is not None
     }
@@ -53,7 +62,7 @@ def _hidden(history: History, excuses: Excuses) -> list[Anomaly]:
     found = []
     for operation in history:
         if isinstance(operation, Wrote):
-            is_firm = operation.outcome is Outcome.OK and operation.acks is Acks.ALL
+            is_firm = operation.outcome is CallOutcome.OK and operation.acks is WriteAcks.ALL
             if is_firm and operation.base_offset is not None:
                 leader_epoch = leader_epochs.get((operation.partition, operation.payloads[-1]))
                 end_offset = operation.base_offset + len(operation.payloads)
@@ -77,16 +86,15 @@ def _hidden(history: History, excuses: Excuses) -> list[Anomaly]:
                         until_us=operation.at_us,
                     )
                 ):
-                    found.append(_anomaly(operation, end_offset))
+                    found.append(
+                        STALE.found(
+                            at_us=operation.at_us,
+                            partition=operation.partition,
+                            reader=operation.reader,
+                            end_offset=operation.end_offset,
+                            leader_epoch=operation.leader_epoch,
+                            acknowledged_end_offset=end_offset,
+                        )
+                    )
                     break
     return found
-
-
-def _anomaly(asked: EndAsked, end_offset: int) -> Anomaly:
-    return Anomaly(
-        check="stale",
-        at_us=asked.at_us,
-        partition=asked.partition,
-        evidence=f"{asked.reader} was told the end {asked.end_offset} in leader epoch "
-        f"{asked.leader_epoch}; everything before {end_offset} was acknowledged before",
-    )

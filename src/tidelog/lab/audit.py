@@ -1,34 +1,43 @@
-"""The audit: everything the clients of a story were told and given, held against the final log.
+"""The audit: all that the clients of a story were answered and given, against the final log.
 
 The checks are the judge's, with no excuse given: a story itself says which loss it expects, and
-names it. A write that was tried several times counts once, by the best that its writer was told.
+names it. A write that was tried several times counts once, by the best answer that its writer got.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.judge.anomalies import (
+    DUPLICATED,
+    LOST,
+    READ_THEN_LOST,
+    REORDERED,
+    Anomaly,
+    AnomalyKind,
+)
 from tidelog.judge.history import (
-    Acks,
+    CallOutcome,
     FinalLog,
     Operation,
-    Outcome,
-    Read,
+    RecordsRead,
     Seen,
     Sequence32,
+    WriteAcks,
     Wrote,
 )
-from tidelog.judge.verdict import judge
+from tidelog.judge.history_checks import judge
 from tidelog.lab.writers import Batch, told
 
 if TYPE_CHECKING:
     from tidelog.lab.evidence import Entry
     from tidelog.lab.lab import Lab
 
-ACKS = {0: Acks.NONE, 1: Acks.LEADER, -1: Acks.ALL}
+BY_PAYLOAD = (LOST, READ_THEN_LOST, DUPLICATED, REORDERED)
+"""Anomalies that a story expects by the payloads of their records."""
+ACKS = {0: WriteAcks.NONE, 1: WriteAcks.LEADER, -1: WriteAcks.ALL}
 PERHAPS_STORED = {
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -36,48 +45,46 @@ PERHAPS_STORED = {
     ErrorCode.KAFKA_STORAGE_ERROR,
 }
 """Errors after which a record may nevertheless be in the log."""
-PAYLOAD = re.compile(r"'([^']*)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class LabVerdict:
     """What went wrong, by payload. Empty: nothing."""
 
     lost: tuple[str, ...] = ()
-    ghosts: tuple[str, ...] = ()
-    duplicates: tuple[str, ...] = ()
+    read_then_lost: tuple[str, ...] = ()
+    duplicated: tuple[str, ...] = ()
     reordered: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    """Evidence of any further check, as text."""
+    """Evidence of any further anomaly, as text."""
 
 
-CLEAN = Verdict()
+CLEAN = LabVerdict()
 
 
-def audit(lab: Lab, *, index: int = 0) -> Verdict:
+def audit(lab: Lab, *, index: int = 0) -> LabVerdict:
     """The verdict over partition `index` of the story's topic, as its leader now gives it."""
     partition = f"{lab.topic.name}-{index}"
     history = [*_writes(lab, partition), *_sends(lab, partition), *_reads(lab, partition)]
     history.sort(key=lambda operation: operation.at_us)
     history.append(_final(lab, partition, index))
-    by_check: dict[str, list[str]] = {}
-    for anomaly in judge(history):
-        by_check.setdefault(anomaly.check, []).append(anomaly.evidence)
-    return Verdict(
-        lost=_payloads(by_check.pop("lost", [])),
-        ghosts=_payloads(by_check.pop("ghost", [])),
-        duplicates=_payloads(by_check.pop("duplicate", [])),
-        reordered=_payloads(by_check.pop("reordered", [])),
+    found = judge(history)
+    others = [each for each in found if each.kind not in BY_PAYLOAD]
+    return LabVerdict(
+        lost=_payloads(found, LOST),
+        read_then_lost=_payloads(found, READ_THEN_LOST),
+        duplicated=_payloads(found, DUPLICATED),
+        reordered=_payloads(found, REORDERED),
         others=tuple(
-            f"{check}: {text}" for check, texts in sorted(by_check.items()) for text in texts
+            f"{each.name}: {each.text}" for each in sorted(others, key=lambda each: each.name)
         ),
     )
 
 
-def _payloads(texts: list[str]) -> tuple[str, ...]:
-    """The first payload that each piece of evidence names, each once, in order."""
-    found = (PAYLOAD.search(text) for text in texts)
-    return tuple(dict.fromkeys(match.group(1) if match else "?" for match in found))
+def _payloads(found: list[Anomaly], kind: AnomalyKind) -> tuple[str, ...]:
+    """The records that such anomalies are about, each once, in order."""
+    payloads = (str(each.evidence["payload"]) for each in found if each.kind == kind)
+    return tuple(dict.fromkeys(payloads))
 
 
 def _writes(lab: Lab, partition: str) -> list[Operation]:
@@ -91,14 +98,14 @@ def _writes(lab: Lab, partition: str) -> list[Operation]:
 def _wrote(batch: Batch, partition: str) -> Wrote:
     answers = [(each, told(each)) for each in batch.tries]
     ok = [(each, answer) for each, answer in answers if answer is not None and answer.is_ok]
-    outcome = Outcome.UNKNOWN
+    outcome = CallOutcome.UNKNOWN
     if ok or batch.acks == 0:
-        outcome = Outcome.OK
+        outcome = CallOutcome.OK
     elif answers and all(
         answer is not None and answer.error is not None and answer.error not in PERHAPS_STORED
         for _, answer in answers
     ):
-        outcome = Outcome.REFUSED
+        outcome = CallOutcome.REFUSED
     ended_us = [each.answered_us for each, _ in (ok or answers) if each.answered_us is not None]
     return Wrote(
         at_us=min(ended_us, default=batch.sent_us[-1]),
@@ -123,7 +130,7 @@ def _sends(lab: Lab, partition: str) -> list[Operation]:
 
 def _reads(lab: Lab, partition: str) -> list[Operation]:
     return [
-        Read(
+        RecordsRead(
             at_us=got.at_us,
             invoked_us=got.at_us,
             partition=partition,

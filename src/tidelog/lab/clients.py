@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidelog.client.producer.outcome import SendOk, SendRefused
-from tidelog.judge.history import Acks, Outcome, Wrote
+from tidelog.judge.history import CallOutcome, WriteAcks, Wrote
 from tidelog.lab.engine import Consumed, Ticket
 
 if TYPE_CHECKING:
     from tidelog.lab.lab import Lab
 
-ACKS = {"0": Acks.NONE, "1": Acks.LEADER, "all": Acks.ALL, "-1": Acks.ALL}
+ACKS = {"0": WriteAcks.NONE, "1": WriteAcks.LEADER, "all": WriteAcks.ALL, "-1": WriteAcks.ALL}
 
 
 class Sent:
@@ -44,11 +44,11 @@ class Sent:
     def as_operation(self, partition: str, producer: LabProducer) -> Wrote:
         """For the judge."""
         outcome = self.outcome
-        word = Outcome.UNKNOWN
+        word = CallOutcome.UNKNOWN
         if isinstance(outcome, SendOk):
-            word = Outcome.OK
+            word = CallOutcome.OK
         elif isinstance(outcome, SendRefused):
-            word = Outcome.REFUSED
+            word = CallOutcome.REFUSED
         over_us = self.ticket.over_us
         return Wrote(
             at_us=self.sent_us if over_us is None else over_us,

@@ -32,8 +32,9 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.judge import history
-from tidelog.judge.history import Acks, Anomaly, FinalLog, Seen, Wrote
-from tidelog.judge.verdict import judge
+from tidelog.judge.anomalies import LOST, Anomaly
+from tidelog.judge.history import FinalLog, Seen, WriteAcks, Wrote
+from tidelog.judge.history_checks import judge
 from tidelog.lab.evidence import Entry, entries, segments
 
 PARTITION = TopicPartition("orders", 0)
@@ -125,9 +126,7 @@ class Accounts:
     @property
     def surprises(self) -> list[str]:
         """What acks=all promises, or acks=1 makes certain here, and did not come true."""
-        found = [
-            f"{each.check}: {each.evidence}" for each in self.anomalies if each.check != "lost"
-        ]
+        found = [f"{each.name}: {each.text}" for each in self.anomalies if each.kind != LOST]
         for order in self.orders:
             is_lost = order.told == "ok" and not order.kept_at
             if is_lost and order.acks != "1":
@@ -136,7 +135,7 @@ class Accounts:
                 found.append(f"not acknowledged: {order.payload!r}, told {order.told}")
             elif order.acks == "1" and not is_lost:
                 found.append(f"kept: {order.payload!r}, though one broker alone had it")
-        if len(self.lost) != sum(each.check == "lost" for each in self.anomalies):
+        if len(self.lost) != sum(each.kind == LOST for each in self.anomalies):
             found.append("the judge and the final log do not agree on what is lost")
         return found
 
@@ -167,15 +166,15 @@ class _Story:
             f"topic {PARTITION.topic}: three replicas, broker {accounts.dead} leads "
             f"in leader epoch {epoch_before}"
         )
-        with self._producer(Acks.ALL) as careful, self._producer(Acks.LEADER) as hasty:
-            self._write(careful, "order", REPLICATED, Acks.ALL)
+        with self._producer(WriteAcks.ALL) as careful, self._producer(WriteAcks.LEADER) as hasty:
+            self._write(careful, "order", REPLICATED, WriteAcks.ALL)
             self._say(f"{REPLICATED} orders are acknowledged with acks=all: on all three disks")
             waiting = self._write_to_one(careful, hasty)
             self._fail_over(epoch_before)
             for sent in waiting:
                 sent.wait(WITHIN_S)
             self._say(f"the {WAITING} orders that waited were sent again, and are acknowledged")
-            self._write(careful, "later order", AFTERWARDS, Acks.ALL)
+            self._write(careful, "later order", AFTERWARDS, WriteAcks.ALL)
             self._say(f"{AFTERWARDS} more are acknowledged with acks=all")
             careful.close()
             hasty.close()
@@ -192,9 +191,9 @@ class _Story:
             if follower != dead
         ]
         self._say(f"from now on broker {dead} gives its followers nothing more of {PARTITION}")
-        self._write(hasty, "hasty order", ONE_COPY, Acks.LEADER)
+        self._write(hasty, "hasty order", ONE_COPY, WriteAcks.LEADER)
         self._say(f"{ONE_COPY} orders are acknowledged with acks=1: on the disk of broker {dead}")
-        waiting = self._send(careful, "waiting order", WAITING, Acks.ALL)
+        waiting = self._send(careful, "waiting order", WAITING, WriteAcks.ALL)
         self._until(
             lambda: self._end_of(dead) == REPLICATED + ONE_COPY + WAITING, "the waiting orders"
         )
@@ -232,25 +231,25 @@ class _Story:
 
     # Writing.
 
-    def _producer(self, acks: Acks) -> Producer:
+    def _producer(self, acks: WriteAcks) -> Producer:
         return Producer(
             {
                 "bootstrap.servers": self._cluster.bootstrap_servers,
                 "acks": acks.value,
-                "enable.idempotence": acks is Acks.ALL,
+                "enable.idempotence": acks is WriteAcks.ALL,
                 "linger.ms": 0,
                 "delivery.timeout.ms": int(2 * WITHIN_S * 1_000),
             }
         )
 
-    def _write(self, producer: Producer, name: str, count: int, acks: Acks) -> None:
+    def _write(self, producer: Producer, name: str, count: int, acks: WriteAcks) -> None:
         for sent in self._send(producer, name, count, acks):
             sent.wait(WITHIN_S)
 
-    def _send(self, producer: Producer, name: str, count: int, acks: Acks) -> list[SentRecord]:
+    def _send(self, producer: Producer, name: str, count: int, acks: WriteAcks) -> list[SentRecord]:
         return [self._send_one(producer, f"{name} {number + 1}", acks) for number in range(count)]
 
-    def _send_one(self, producer: Producer, payload: str, acks: Acks) -> SentRecord:
+    def _send_one(self, producer: Producer, payload: str, acks: WriteAcks) -> SentRecord:
         invoked_us = _now_us()
 
         def told(outcome: SendOutcome) -> None:
@@ -365,14 +364,14 @@ def _seen(record: ConsumerRecord) -> Seen:
     return Seen(record.offset, payload, leader_epoch=record.leader_epoch)
 
 
-def _wrote(payload: str, outcome: SendOutcome, acks: Acks, *, invoked_us: int) -> Wrote:
-    what, base_offset, error = history.Outcome.UNKNOWN, None, None
+def _wrote(payload: str, outcome: SendOutcome, acks: WriteAcks, *, invoked_us: int) -> Wrote:
+    what, base_offset, error = history.CallOutcome.UNKNOWN, None, None
     if isinstance(outcome, SendOk):
-        what, base_offset = history.Outcome.OK, outcome.offset
+        what, base_offset = history.CallOutcome.OK, outcome.offset
     else:
         error = f"{outcome.error}: {outcome.reason}"
         if isinstance(outcome, SendRefused):
-            what = history.Outcome.REFUSED
+            what = history.CallOutcome.REFUSED
     return Wrote(
         at_us=_now_us(),
         invoked_us=invoked_us,

@@ -16,7 +16,7 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
 )
 from tidelog.core.wire.sentinels import ACKS_ALL
 from tidelog.lab import administration
-from tidelog.lab.audit import Verdict, audit
+from tidelog.lab.audit import LabVerdict, audit
 from tidelog.lab.clients import LabConsumer, LabProducer
 from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
 from tidelog.lab.evidence import Topic
@@ -232,7 +232,7 @@ class Lab(Looking):
         """Change a setting of the story's topic while everything runs."""
         administration.configure(self, topic or self.topic, name, value)
 
-    def audit(self, index: int = 0) -> Verdict:
+    def audit(self, index: int = 0) -> LabVerdict:
         """What was lost, doubled, reordered or haunts, by the judge's checks."""
         return audit(self, index=index)
 

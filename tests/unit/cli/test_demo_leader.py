@@ -9,7 +9,8 @@ from typing import Self
 import pytest
 
 from tidelog.cli import demo_leader
-from tidelog.judge.history import Anomaly
+from tidelog.judge import anomalies
+from tidelog.judge.anomalies import Anomaly
 from tidelog.lab.evidence import Entry
 from tidelog.lab.failover_demo import Accounts, DemoFailed, Offsets, Order
 
@@ -37,7 +38,6 @@ class NoCluster:
 
 
 def accounts(*orders: Order, more: Sequence[Anomaly] = ()) -> Accounts:
-    lost = [anomaly("lost", each.payload) for each in orders if is_lost(each)]
     return Accounts(
         dead=1,
         next_leader=2,
@@ -45,7 +45,7 @@ def accounts(*orders: Order, more: Sequence[Anomaly] = ()) -> Accounts:
         tail_before=(Entry(1, 0, "hasty order 1", None, None, None),),
         tail_after=(Entry(1, 1, "later order 1", None, None, None),),
         orders=list(orders),
-        anomalies=[*lost, *more],
+        anomalies=[*(lost(each.payload) for each in orders if is_lost(each)), *more],
     )
 
 
@@ -53,8 +53,21 @@ def is_lost(order: Order) -> bool:
     return order.told == "ok" and not order.kept_at
 
 
-def anomaly(check: str, payload: str) -> Anomaly:
-    return Anomaly(check=check, at_us=1, partition="orders-0", evidence=repr(payload))
+def lost(payload: str) -> Anomaly:
+    return anomalies.LOST.found(
+        at_us=1,
+        partition="orders-0",
+        payload=payload,
+        offset=1,
+        log_start_offset=0,
+        log_end_offset=1,
+    )
+
+
+def duplicated(payload: str) -> Anomaly:
+    return anomalies.DUPLICATED.found(
+        at_us=1, partition="orders-0", payload=payload, first_offset=0, offset=1
+    )
 
 
 def play(monkeypatch: pytest.MonkeyPatch, story: Accounts | DemoFailed) -> int:
@@ -87,8 +100,8 @@ def test_what_acks_1_loses_is_named_and_what_acks_all_keeps_is_counted(
             id="acks=all lost",
         ),
         pytest.param(
-            accounts(SAFE, LOST, more=[anomaly("duplicate", "order 1")]),
-            "duplicate: 'order 1'",
+            accounts(SAFE, LOST, more=[duplicated("order 1")]),
+            "duplicated: 'order 1' at offsets 0 and 1",
             id="a duplicate",
         ),
         pytest.param(

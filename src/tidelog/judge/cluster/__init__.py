@@ -2,22 +2,17 @@
 
 | invariant | where |
 |---|---|
-| one leader per leader epoch | leadership.py |
-| elections are clean or allowed | leadership.py |
-| leader completeness | completeness.py |
-| leader candidate completeness | completeness.py |
-| no committed record is lost | completeness.py |
-| log matching | log_matching.py |
-| the high watermark stays behind the maximal in-sync set | high_watermark.py |
-| the high watermark needs the minimum in-sync set | high_watermark.py |
-| replication quorum superset | in_sync_set.py |
-| in-sync set is sound, eligible replicas are sound | in_sync_set.py |
+| one leader per leader epoch; elections are clean or allowed; epochs grow | leadership.py |
+| leader and leader candidate completeness, no committed record is lost | log_invariants.py |
+| log matching, producer state matches the log | log_invariants.py |
+| the high watermark: behind the maximal in-sync set, minimum, forward | high_watermark.py |
+| replication quorum superset, in-sync and eligible sets are sound | in_sync_set.py |
 | who joins the in-sync set is the process that fetched | in_sync_set.py |
 | recovery has its last known leader | in_sync_set.py |
-| epochs grow | epochs.py |
-| metadata agrees, only committed metadata is applied | metadata.py |
-| quorum election safety, one vote, quorum completeness and majority | quorum.py |
-| producer state matches the log | producers.py |
+| quorum election safety, one vote, quorum completeness and majority | metadata_quorum.py |
+| metadata agrees, only committed metadata is applied | metadata_quorum.py |
+
+checker.py takes the facts in and holds all of them against cluster_model.py.
 
 The eight safety properties of the KIP-966 model (Vanlightly's TLA+ specification), and where each
 is checked:
@@ -28,12 +23,11 @@ is checked:
 3. Leader Candidate Completeness: `leader candidate completeness`.
 4. Replication Quorum Superset: `replication quorum superset`.
 5. Metadata Log Matching: `log matching` over the metadata log, and `metadata agrees`.
-6. Consistent Read: judge/ghost.py over what readers were given.
+6. Consistent Read: `read then lost` over what readers were given (judge/lost_records.py).
 7. Min ISR Recovery Quorum: Kafka 4.3 recovers with one replica, the last known leader; the property
    is then `recovery has its last known leader`.
-8. No Committed Record Lost Globally: `no committed record is lost`, and judge/lost.py over what
-   writers were told.
+8. No Committed Record Lost Globally: `no committed record is lost`, and `lost` over what writers
+   were answered (judge/lost_records.py).
 
-The fourth name on the issue's list, that a high watermark never goes back for a client, is
-judge/non_monotonic.py.
+That a high watermark never goes back for a client is `non-monotonic` (judge/reader_answers.py).
 """

@@ -1,7 +1,7 @@
 """Facts: what an observer can see of a node, as small values that need no node.
 
-An observer tells the court what is new after each step of the world. A *life* counts the starts of
-a node: the same node in two lives is two leaders.
+An observer tells the checker what is new after each step of the world. An *incarnation* is one run
+of a node, from start to end: the same node in two incarnations is two leaders.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ METADATA = "__cluster_metadata-0"
 """The name under which the metadata log is observed, like any partition."""
 
 
-class Batch(NamedTuple):
+class ObservedBatch(NamedTuple):
     """A record batch in a log; the checksum stands for its bytes."""
 
     base_offset: int
@@ -25,17 +25,17 @@ class Batch(NamedTuple):
     end_sequence: int = 0
 
 
-class Life(NamedTuple):
-    """One run of one node."""
+class Incarnation(NamedTuple):
+    """One run of one node, from start to end."""
 
     node_id: int
     number: int
 
     def __str__(self) -> str:
-        return f"node {self.node_id} (life {self.number})"
+        return f"node {self.node_id} (incarnation {self.number})"
 
 
-class ProducerFacts(NamedTuple):
+class ObservedProducer(NamedTuple):
     """What a replica remembers about one producer: its newest batch."""
 
     producer_id: int
@@ -45,10 +45,10 @@ class ProducerFacts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaFacts:
+class ObservedReplica:
     """One replica of a partition, as the node that has it sees it."""
 
-    life: Life
+    incarnation: Incarnation
     partition: str
     is_leader: bool
     leader_epoch: int
@@ -65,7 +65,7 @@ class ReplicaFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionFacts:
+class ObservedPartition:
     """One partition, as committed metadata says."""
 
     partition: str
@@ -83,7 +83,7 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerFacts:
+class ObservedBroker:
     """One registration, as committed metadata says."""
 
     broker_id: int
@@ -92,10 +92,10 @@ class BrokerFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumFacts:
+class ObservedQuorumNode:
     """One node's part in the metadata quorum."""
 
-    life: Life
+    incarnation: Incarnation
     voters: tuple[int, ...]
     quorum_epoch: int
     is_leader: bool
@@ -107,12 +107,4 @@ class QuorumFacts:
 
     @property
     def is_voter(self) -> bool:
-        return self.life.node_id in self.voters
-
-
-class Complaint(NamedTuple):
-    """An invariant that does not hold."""
-
-    invariant: str
-    partition: str
-    evidence: str
+        return self.incarnation.node_id in self.voters

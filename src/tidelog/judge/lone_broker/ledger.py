@@ -13,20 +13,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidelog.judge.history import (
-    Damaged,
+    CallOutcome,
     FinalLog,
     HeadDeleted,
     History,
-    Outcome,
-    Read,
-    ReadRefused,
+    MediumDamaged,
+    OffsetRefused,
+    PowerLost,
+    RecordsRead,
     Seen,
     Survives,
-    Unplugged,
     Wrote,
 )
 
-PartitionOperation = Wrote | Read | ReadRefused | FinalLog | Unplugged | Damaged | HeadDeleted
+PartitionOperation = (
+    Wrote | RecordsRead | OffsetRefused | FinalLog | PowerLost | MediumDamaged | HeadDeleted
+)
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Excuse:
+class LossExcuse:
     """From this moment, what was at or above the floor may be gone."""
 
     at_us: int
@@ -73,7 +75,7 @@ class Ledger:
         self.damaged: list[tuple[int, int]] = []
         self.head_offset_max: int | None = 0
         """The log may begin this late; None: as late as it likes."""
-        self._excuses: list[Excuse] = []
+        self._excuses: list[LossExcuse] = []
         self._has_doubts = False
         self._at_us = 0
         self._is_write = False
@@ -85,13 +87,13 @@ class Ledger:
         self._is_write = isinstance(operation, Wrote)
         if isinstance(operation, Wrote):
             self._learn_write(operation)
-        elif isinstance(operation, Read):
+        elif isinstance(operation, RecordsRead):
             self._learn_all(operation.records, operation.invoked_us, Survives.KILL)
         elif isinstance(operation, FinalLog):
             self._learn_all(operation.records, operation.at_us, Survives.KILL)
-        elif isinstance(operation, Unplugged):
+        elif isinstance(operation, PowerLost):
             self._unplug(operation)
-        elif isinstance(operation, Damaged):
+        elif isinstance(operation, MediumDamaged):
             self._damage(operation)
         elif isinstance(operation, HeadDeleted):
             self._move_head(operation.below_offset)
@@ -115,7 +117,7 @@ class Ledger:
         return self.head_offset_max is None or log_start_offset <= self.head_offset_max
 
     def _learn_write(self, write: Wrote) -> None:
-        if write.outcome is Outcome.OK and write.base_offset is not None:
+        if write.outcome is CallOutcome.OK and write.base_offset is not None:
             records = tuple(
                 Seen(write.base_offset + index, payload)
                 for index, payload in enumerate(write.payloads)
@@ -157,14 +159,14 @@ class Ledger:
         ]
         return min(floors) if floors else None
 
-    def _unplug(self, unplugged: Unplugged) -> None:
+    def _unplug(self, unplugged: PowerLost) -> None:
         promised = [
             offset + 1
             for offset, fact in self.facts.items()
             if fact.is_firm and fact.survives is Survives.POWER_LOSS
         ]
         floor = max([unplugged.floor_offset, *promised])
-        self._excuses.append(Excuse(unplugged.at_us, floor, False))
+        self._excuses.append(LossExcuse(unplugged.at_us, floor, False))
         if floor == 0:
             # Nothing was durable, not even the first file's name: of such a log the head may be
             # lost and a later part survive, as if the head had been deleted.
@@ -172,9 +174,9 @@ class Ledger:
             self.head_offset_max = None
         self._doubt_from(floor)
 
-    def _damage(self, damaged: Damaged) -> None:
+    def _damage(self, damaged: MediumDamaged) -> None:
         self.damaged.append((damaged.start_offset, damaged.end_offset))
-        self._excuses.append(Excuse(damaged.at_us, damaged.start_offset, True))
+        self._excuses.append(LossExcuse(damaged.at_us, damaged.start_offset, True))
         for offset in range(damaged.start_offset, damaged.end_offset):
             self.facts.pop(offset, None)
         self._doubt_from(damaged.start_offset)

@@ -50,7 +50,7 @@ def d2_walk_with_acks_1(lab: Lab) -> None:
     lab.step("D2-M10", "M3's writer was told ok, and the audit names its loss")
     lab.same("lost", lab.audit().lost, ("M3",))
     lab.step("D2-G3", "D2-S7", "no reader, at any time, on any replica, was given M3")
-    lab.same("ghosts", lab.audit().ghosts, ())
+    lab.same("read then lost", lab.audit().read_then_lost, ())
     for broker in (A, B, C):
         lab.until_read(broker, ["M1", "M2", "M4"])
         lab.same(f"what a consumer gets from {broker}", lab.read(broker), ["M1", "M2", "M4"])

@@ -55,4 +55,4 @@ def d3_baseline(lab: Lab) -> None:
     lab.step("D3-Q3", "what only the leader had, and had acknowledged, is lost")
     lab.same("lost", lab.audit().lost, (*AT_RISK, "r1005"))
     lab.step("D3-O4", "nothing that was read is absent later")
-    lab.same("ghosts", lab.audit().ghosts, ())
+    lab.same("read then lost", lab.audit().read_then_lost, ())

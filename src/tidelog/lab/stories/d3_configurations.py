@@ -196,7 +196,7 @@ def a_crash_before_the_ack_not_idempotent(lab: Lab) -> None:
     writer.again(message)
     lab.step("D3-C5b", "the retry is stored a second time: at least once")
     lab.same("the answer", writer.wait(message), ok(1_001))
-    lab.same("duplicates", lab.audit().duplicates, ("message 1000",))
+    lab.same("duplicated", lab.audit().duplicated, ("message 1000",))
 
 
 @story("D3-C5c", "D3-PS3b")

@@ -42,7 +42,7 @@ def d3_timeline(lab: Lab) -> None:
     lab.step("D3-T17", "D3-U1", "1000–1004 are lost, and were never visible to anybody")
     verdict = lab.audit()
     lab.same("lost", verdict.lost, AT_RISK)
-    lab.same("ghosts", verdict.ghosts, ())
+    lab.same("read then lost", verdict.read_then_lost, ())
     lab.step("D3-U5", "offset 1000 is used again, in another leader epoch")
     lab.same("on broker 1's disk", lab.log(1)[1000][:3], (1000, 5, "r1000"))
     lab.same("on broker 2's", lab.log(2)[1000][:3], (1000, 6, "new"))

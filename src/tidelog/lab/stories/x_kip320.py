@@ -31,7 +31,7 @@ def a_consumer_goes_on_at_1000(lab: Lab) -> None:
     lab.step("N17", "it went on from its position: nothing was read again, nothing left out")
     lab.same("offsets", [each.offset for each in reader.got], list(range(1_001)))
     lab.step("D3-O4", "and nothing that it read is gone")
-    lab.same("ghosts", lab.audit().ghosts, ())
+    lab.same("read then lost", lab.audit().read_then_lost, ())
 
 
 @story("X-4")

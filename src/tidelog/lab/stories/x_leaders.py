@@ -104,7 +104,7 @@ def a_leader_that_knows_an_older_sequence(lab: Lab) -> None:
     lab.same("end(3)", lab.end(3), 852)
     lab.step("X-20", "never a silent duplicate or gap")
     verdict = lab.audit()
-    lab.same("duplicates, reordered", (verdict.duplicates, verdict.reordered), ((), ()))
+    lab.same("duplicated, reordered", (verdict.duplicated, verdict.reordered), ((), ()))
     lab.same("lost", len(verdict.lost), 1_002 - 851)
 
 
@@ -135,7 +135,7 @@ def a_producer_that_goes_on_with_a_new_epoch(lab: Lab) -> None:
     lab.step("X-20", "what the unclean election took is lost, nothing is doubled or out of order")
     verdict = lab.audit()
     lab.same("lost", verdict.lost, tuple(sent.payload for sent in late))
-    lab.same("duplicates, reordered", (verdict.duplicates, verdict.reordered), ((), ()))
+    lab.same("duplicated, reordered", (verdict.duplicated, verdict.reordered), ((), ()))
 
 
 @story("X-46")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.segment import Segment
 from tidelog.core.wire.record_batch import BatchHeader, read_header
-from tidelog.judge.cluster.facts import Batch
+from tidelog.judge.cluster.facts import ObservedBatch
 from tidelog.worlds.simulator.disk import SimFile
 
 SEQUENCES = 2**31
@@ -33,7 +33,7 @@ class LogWatch:
         self._segment = None
         self.end_offset = min(self.end_offset, end_offset)
 
-    def new_batches(self) -> list[Batch]:
+    def new_batches(self) -> list[ObservedBatch]:
         return [_batch(header) for header, _ in self._new()]
 
     def new_bytes(self) -> bytes:
@@ -67,9 +67,9 @@ class LogWatch:
                     yield header, bytes(data[start : self._position])
 
 
-def _batch(header: BatchHeader) -> Batch:
+def _batch(header: BatchHeader) -> ObservedBatch:
     has_producer = header.producer_id >= 0
-    return Batch(
+    return ObservedBatch(
         header.base_offset,
         header.end_offset,
         header.leader_epoch,

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tidelog.judge.anomalies import AnomalyKind
 from tidelog.worlds.simulator.disk import SimDisk
 
 
@@ -28,7 +29,7 @@ class Mutant:
 
     name: str
     about: str
-    caught_by: frozenset[str]
+    caught_by: frozenset[AnomalyKind]
     within_seeds: int
     profile: str = "storage"
     disk_type: type[SimDisk] = SimDisk

@@ -25,18 +25,24 @@ from tidelog.core.storage import appending
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.shrinking import Shrinking
 from tidelog.core.wire.sentinels import NO_LEADER_EPOCH
-from tidelog.judge.cluster import (
-    completeness,
-    high_watermark,
-    in_sync_set,
-    leadership,
-    log_matching,
-    metadata,
-    producers,
-    quorum,
+from tidelog.judge.anomalies import (
+    CANDIDATE_COMPLETENESS,
+    CORRUPT,
+    CORRUPTION_SPREAD,
+    JOINED_AS_ITSELF,
+    LEADER_COMPLETENESS,
+    LOG_MATCHING,
+    METADATA_AGREES,
+    METADATA_COMMITTED,
+    MINIMUM_IN_SYNC,
+    ONE_LEADER,
+    ONE_VOTE,
+    PRODUCER_STATE,
+    QUORUM_ELECTION_SAFETY,
+    QUORUM_SUPERSET,
+    AnomalyKind,
 )
 from tidelog.worlds.simulator.mutant import Mutant, Patch
-from tidelog.worlds.simulator.profiles.replication_end import SPREAD
 
 # What is replaced, as it is.
 
@@ -164,7 +170,12 @@ def always_clean(known: object, newcomer: object) -> bool:
 
 
 def _mutant(
-    name: str, about: str, *, caught_by: Sequence[str], within: int, patches: Sequence[Patch]
+    name: str,
+    about: str,
+    *,
+    caught_by: Sequence[AnomalyKind],
+    within: int,
+    patches: Sequence[Patch],
 ) -> Mutant:
     return Mutant(
         name=name,
@@ -180,14 +191,14 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "truncate-by-high-watermark",
         "a follower cuts its log to the high watermark that it knows (KIP-101)",
-        caught_by=[completeness.LEADER, completeness.CANDIDATE],
+        caught_by=[LEADER_COMPLETENESS, CANDIDATE_COMPLETENESS],
         within=30,
         patches=[Patch(FetcherLinks, "follow", cut_by_high_watermark)],
     ),
     _mutant(
         "truncate-once",
         "a follower that does not know the leader's epoch cuts at the leader's end (KIP-279)",
-        caught_by=[log_matching.NAME],
+        caught_by=[LOG_MATCHING],
         within=120,
         patches=[
             Patch(replica_fetcher, "truncation_end", cut_once),
@@ -197,14 +208,14 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "forget-the-vote",
         "a voter that restarts does not know whom it voted for",
-        caught_by=[quorum.ONE_VOTE, quorum.SAFETY],
+        caught_by=[ONE_VOTE, QUORUM_ELECTION_SAFETY],
         within=5,
         patches=[Patch(MetadataQuorum, "_read_state", forget_vote)],
     ),
     _mutant(
         "grow-without-maximal-set",
         "the high watermark does not wait for a proposed member",
-        caught_by=[in_sync_set.SUPERSET, completeness.CANDIDATE],
+        caught_by=[QUORUM_SUPERSET, CANDIDATE_COMPLETENESS],
         within=10,
         patches=[
             Patch(InSync, "propose", propose_without_waiting),
@@ -214,7 +225,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "ignore-broker-epochs",
         "a follower joins the in-sync set on its former self's merits (KIP-903)",
-        caught_by=[in_sync_set.JOINED, completeness.CANDIDATE],
+        caught_by=[JOINED_AS_ITSELF, CANDIDATE_COMPLETENESS],
         within=120,
         patches=[
             Patch(alter_partition, "_refuse_members", any_process),
@@ -224,49 +235,49 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "commit-below-the-minimum",
         "the high watermark moves however few replicas are in sync",
-        caught_by=[high_watermark.MINIMUM],
+        caught_by=[MINIMUM_IN_SYNC],
         within=15,
         patches=[Patch(Leadership, "high_watermark_candidate", without_minimum)],
     ),
     _mutant(
         "quorum-leader-resumes",
         "a quorum leader that restarts leads on in its epoch",
-        caught_by=[quorum.SAFETY],
+        caught_by=[QUORUM_ELECTION_SAFETY],
         within=5,
         patches=[Patch(Quorum, "on_start", lead_on_after_restart)],
     ),
     _mutant(
         "leader-resumes",
         "a broker that restarts leads on what it led before, in the same leader epoch",
-        caught_by=[leadership.ONE_LEADER],
+        caught_by=[ONE_LEADER],
         within=5,
         patches=[Patch(BrokerLifecycle, "start", resume_leaderships)],
     ),
     _mutant(
         "apply-before-commit",
         "a node acts on metadata that the quorum has not agreed on",
-        caught_by=[metadata.COMMITTED, metadata.AGREES],
+        caught_by=[METADATA_COMMITTED, METADATA_AGREES],
         within=5,
         patches=[Patch(MetadataQuorum, "_on_high_watermark", apply_at_once)],
     ),
     _mutant(
         "keep-producers-of-cut-records",
         "a truncation does not forget the producers of what it cuts",
-        caught_by=[producers.NAME],
+        caught_by=[PRODUCER_STATE],
         within=20,
         patches=[Patch(Shrinking, "_truncate", keep_producers)],
     ),
     _mutant(
         "trust-every-restart",
         "every broker that comes back counts as having stopped cleanly",
-        caught_by=[completeness.CANDIDATE, completeness.LEADER],
+        caught_by=[CANDIDATE_COMPLETENESS, LEADER_COMPLETENESS],
         within=20,
         patches=[Patch(admission, "_stopped_cleanly", always_clean)],
     ),
     _mutant(
         "copy-unchecked",
         "a follower copies a batch whose bytes have decayed on its leader's disk",
-        caught_by=[SPREAD, "corrupt"],
+        caught_by=[CORRUPTION_SPREAD, CORRUPT],
         within=200,
         patches=[Patch(appending, "crc_is_valid", any_checksum)],
     ),

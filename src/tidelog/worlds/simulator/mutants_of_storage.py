@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.storage import scanning
+from tidelog.judge.anomalies import CHANGED, CORRUPT, LOST
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
 from tidelog.worlds.simulator.mutant import Mutant, Patch
 from tidelog.worlds.simulator.platter import SyncUnderWay
@@ -66,28 +67,28 @@ STORAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="skip-crc-at-recovery",
         about="recovery trusts every batch whose length fits, whatever its checksum says",
-        caught_by=frozenset({"corrupt"}),
+        caught_by=frozenset({CORRUPT}),
         within_seeds=40,
         patches=(Patch(scanning, "crc_is_valid", _always),),
     ),
     Mutant(
         name="forget-names",
         about="a new file's bytes are synced, its name never is",
-        caught_by=frozenset({"lost"}),
+        caught_by=frozenset({LOST}),
         within_seeds=10,
         disk_type=NamesForgotten,
     ),
     Mutant(
         name="acknowledge-before-sync",
         about="a sync is reported that has not happened",
-        caught_by=frozenset({"lost", "changed"}),
+        caught_by=frozenset({LOST, CHANGED}),
         within_seeds=10,
         disk_type=SyncsClaimed,
     ),
     Mutant(
         name="acknowledge-before-write",
         about="appended bytes stay in the process until the next sync",
-        caught_by=frozenset({"lost", "changed"}),
+        caught_by=frozenset({LOST, CHANGED}),
         within_seeds=10,
         disk_type=BufferedWrites,
     ),

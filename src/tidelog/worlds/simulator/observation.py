@@ -1,4 +1,4 @@
-"""The observer of a simulated cluster: reads its nodes after every tick and tells the court.
+"""The observer of a simulated cluster: reads its nodes after every tick and tells the checker.
 
 The only file of the simulator that knows how a node keeps what an invariant needs. It reads and
 never changes anything. After a tick only what is new is told; every so often everything is read
@@ -15,14 +15,14 @@ from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.events import LogStartedAnew, LogTruncated
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.producers import ProducerStates
-from tidelog.judge.cluster.court import Court
+from tidelog.judge.cluster.checker import ClusterChecker
 from tidelog.judge.cluster.facts import (
     METADATA,
-    Batch,
-    Life,
-    ProducerFacts,
-    QuorumFacts,
-    ReplicaFacts,
+    Incarnation,
+    ObservedBatch,
+    ObservedProducer,
+    ObservedQuorumNode,
+    ObservedReplica,
 )
 from tidelog.worlds.simulator.cluster import SimCluster
 from tidelog.worlds.simulator.log_watch import LogWatch
@@ -46,7 +46,7 @@ class LogView:
 class NodeView:
     """What was told of one node in this life."""
 
-    life: Life
+    incarnation: Incarnation
     logs: dict[str, LogView] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """The observed name of each log by the name that storage gives it."""
@@ -65,8 +65,8 @@ class Observation:
 
     def __init__(self, cluster: SimCluster) -> None:
         self.cluster = cluster
-        self.court = Court(now_us=lambda: cluster.world.now_us)
-        self.metadata = ObservedMetadata(self.court, cluster.texts(cluster.node_ids[0]))
+        self.checker = ClusterChecker(now_us=lambda: cluster.world.now_us)
+        self.metadata = ObservedMetadata(self.checker, cluster.texts(cluster.node_ids[0]))
         self.full_checks = 0
         self.damaged: dict[tuple[str, int], int] = {}
         """By partition and node: the first offset whose bytes its disk has spoilt."""
@@ -91,16 +91,18 @@ class Observation:
                 self._look(node_id, view, self.cluster.node(node_id))
                 for name, seen in view.logs.items():
                     self._compare(node_id, name, seen.watch.log)
-        self.court.judge_all()
+        self.checker.check_all()
 
     def lose_unsynced(self, node_id: int, because: str) -> None:
         """The host of a process that is down loses its power."""
-        self.court.on_down(node_id, floors=self._floors.get(node_id, {}), because=because)
+        self.checker.on_down(node_id, floors=self._floors.get(node_id, {}), because=because)
 
     def lose_everything(self, node_id: int) -> None:
         """The disk of a process that is down was replaced by an empty one."""
-        names = [name for name, by_node in self.court.picture.mirrors.items() if node_id in by_node]
-        self.court.on_down(node_id, floors=dict.fromkeys(names, 0), because="wiped")
+        names = [
+            name for name, by_node in self.checker.model.log_copies.items() if node_id in by_node
+        ]
+        self.checker.on_down(node_id, floors=dict.fromkeys(names, 0), because="wiped")
         self._floors[node_id] = {}
 
     # What processes do.
@@ -109,11 +111,11 @@ class Observation:
         node = self.cluster.node(node_id)
         runs = self.cluster.processes[node_id].runs
         view = self._views.get(node_id)
-        if view is None or view.life.number != runs:
-            view = self._views[node_id] = NodeView(Life(node_id, runs))
-            self.court.on_up(view.life)
+        if view is None or view.incarnation.number != runs:
+            view = self._views[node_id] = NodeView(Incarnation(node_id, runs))
+            self.checker.on_up(view.incarnation)
         self._look(node_id, view, node)
-        self.court.judge_step()
+        self.checker.check_step()
         self._ticks += 1
         if self._ticks % TICKS_PER_FULL_CHECK == 0:
             self.check_all()
@@ -125,7 +127,7 @@ class Observation:
             if how != "halted":
                 # It may have committed something that others have heard of, in its last tick.
                 self._look(node_id, view, self.cluster.node(node_id))
-                self.court.judge_step()
+                self.checker.check_step()
             for name, seen in view.logs.items():
                 floors[name] = seen.watch.log.recovery_point
         dropped_pages = self.cluster.processes[node_id].platter.dropped_pages
@@ -138,7 +140,7 @@ class Observation:
             if damaged_id == node_id and how != "stopped"
         }
         floors.update(spoilt)
-        self.court.on_down(node_id, floors=floors if has_lost else spoilt, because=how)
+        self.checker.on_down(node_id, floors=floors if has_lost else spoilt, because=how)
 
     # Looking at a node.
 
@@ -146,7 +148,7 @@ class Observation:
         broker_epoch = node.broker_lifecycle.broker_epoch
         if broker_epoch is not None and broker_epoch != view.broker_epoch:
             view.broker_epoch = broker_epoch
-            self.court.on_registered(node_id, broker_epoch)
+            self.checker.on_registered(node_id, broker_epoch)
         self._look_at_log(node_id, view, METADATA, node.metadata.log)
         self._look_at_quorum(view, node)
         self._look_at_metadata(node_id, view, node)
@@ -155,7 +157,7 @@ class Observation:
         for name in [name for name, seen in view.logs.items() if seen.watch.log.failed is not None]:
             del view.logs[name]
             view.seen.clear()
-            self.court.on_replica_gone(name, node_id)
+            self.checker.on_replica_gone(name, node_id)
 
     def _look_at_partition(self, node_id: int, view: NodeView, partition: Partition) -> None:
         log = partition.log
@@ -182,9 +184,9 @@ class Observation:
         view.names[str(partition.topic_partition)] = name
         view.seen[partition] = now
         self._look_at_log(node_id, view, name, log)
-        self.court.on_replica(
-            ReplicaFacts(
-                life=view.life,
+        self.checker.on_replica(
+            ObservedReplica(
+                incarnation=view.incarnation,
                 partition=name,
                 is_leader=leadership is not None,
                 leader_epoch=partition.leader_epoch,
@@ -197,7 +199,7 @@ class Observation:
             )
         )
         if has_cut:
-            self.court.on_producers(name, node_id, remembered(log.producers))
+            self.checker.on_producers(name, node_id, remembered(log.producers))
 
     def _fetched_by(
         self, view: NodeView, name: str, partition: Partition
@@ -228,7 +230,7 @@ class Observation:
             seen.watch.rewind(cut_to)
         seen.cut_to, seen.start_offset, seen.end_offset = None, start_offset, end_offset
         if log.failed is None:
-            self.court.on_log(
+            self.checker.on_log(
                 name,
                 node_id,
                 start_offset=start_offset,
@@ -236,15 +238,15 @@ class Observation:
                 appended=seen.watch.new_batches(),
             )
 
-    def _read_anew(self, node_id: int, name: str, log: Log, found: list[Batch]) -> None:
+    def _read_anew(self, node_id: int, name: str, log: Log, found: list[ObservedBatch]) -> None:
         """A log that was opened: keep what is as it was told before, and tell the rest."""
-        mirror = self.court.picture.mirror(name, node_id)
+        log_copy = self.checker.model.log_copy(name, node_id)
         common_end_offset = log.log_start_offset
         for batch in found:
-            if mirror.batches.get(batch.base_offset) != batch:
+            if log_copy.batches.get(batch.base_offset) != batch:
                 break
             common_end_offset = batch.end_offset
-        self.court.on_log(
+        self.checker.on_log(
             name,
             node_id,
             start_offset=log.log_start_offset,
@@ -267,17 +269,17 @@ class Observation:
         if now == view.quorum:
             return
         view.quorum = now
-        facts = QuorumFacts(
-            life=view.life,
+        facts = ObservedQuorumNode(
+            incarnation=view.incarnation,
             voters=quorum.voters,
             quorum_epoch=quorum.quorum_epoch,
             is_leader=quorum.is_leader,
             voted_for=machine.voted_for,
             high_watermark=quorum.high_watermark or 0,
-            held_end_offset=self._durable_end(view.life.node_id, log),
+            held_end_offset=self._durable_end(view.incarnation.node_id, log),
             applied_end_offset=node.metadata.applied_end_offset,
         )
-        self.court.on_quorum(facts)
+        self.checker.on_quorum(facts)
 
     def _durable_end(self, node_id: int, log: Log) -> int:
         """What was synced in an earlier life is still there, although the log has to ask again."""
@@ -287,26 +289,26 @@ class Observation:
 
     def _look_at_metadata(self, node_id: int, view: NodeView, node: Node) -> None:
         """Once the node has something new; what it believes is compared with what is true."""
-        committed_end_offset = self.court.picture.committed_log(METADATA).end_offset
+        committed_end_offset = self.checker.model.committed_log(METADATA).end_offset
         if (
             committed_end_offset > self.metadata.end_offset
-            and self.court.picture.agreement(METADATA, node_id) >= committed_end_offset
+            and self.checker.model.agreement(METADATA, node_id) >= committed_end_offset
         ):
             self.metadata.read_on(node.metadata.log, committed_end_offset)
         if node.metadata.applied_end_offset != view.applied_end_offset:
             view.applied_end_offset = node.metadata.applied_end_offset
-            self.metadata.compare(view.life, node)
+            self.metadata.compare(view.incarnation, node)
 
     def _compare(self, node_id: int, name: str, log: Log) -> None:
         """What was told in small pieces is what stands there."""
         if log.failed is not None:
             return
-        mirror = self.court.picture.mirror(name, node_id)
+        log_copy = self.checker.model.log_copy(name, node_id)
         found = {batch.base_offset: batch for batch in LogWatch(log).new_batches()}
-        assert list(mirror.batches.items()) == list(found.items()), (node_id, name)
-        assert mirror.end_offset == log.log_end_offset, (node_id, name)
+        assert list(log_copy.batches.items()) == list(found.items()), (node_id, name)
+        assert log_copy.end_offset == log.log_end_offset, (node_id, name)
         if name != METADATA:
-            self.court.on_producers(name, node_id, remembered(log.producers))
+            self.checker.on_producers(name, node_id, remembered(log.producers))
 
     # Cuts, as they happen: a log may be cut and grow again within one tick.
 
@@ -338,9 +340,9 @@ class Observation:
         return None
 
 
-def remembered(producers: ProducerStates) -> list[ProducerFacts]:
+def remembered(producers: ProducerStates) -> list[ObservedProducer]:
     return [
-        ProducerFacts(
+        ObservedProducer(
             producer.producer_id,
             producer.producer_epoch,
             producer.batches[-1].next_sequence,

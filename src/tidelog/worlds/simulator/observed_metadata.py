@@ -24,18 +24,18 @@ from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.node.metadata.metadata_records import decode_batches
 from tidelog.core.node.node import Node
 from tidelog.core.storage.log import Log
-from tidelog.judge.cluster.court import Court
-from tidelog.judge.cluster.facts import BrokerFacts, Life, PartitionFacts
+from tidelog.judge.cluster.checker import ClusterChecker
+from tidelog.judge.cluster.facts import Incarnation, ObservedBroker, ObservedPartition
 from tidelog.worlds.simulator.log_watch import LogWatch
 
 
 class ObservedMetadata:
-    """Applies every committed record once, in order, and tells the court what it changed."""
+    """Applies every committed record once, in order, and tells the checker what it changed."""
 
-    def __init__(self, court: Court, file: Mapping[str, str]) -> None:
+    def __init__(self, checker: ClusterChecker, file: Mapping[str, str]) -> None:
         self.image = ClusterImage()
         self.end_offset = 0
-        self._court = court
+        self._checker = checker
         self._file = file
         self._names: dict[str, bytes] = {}
 
@@ -53,10 +53,10 @@ class ObservedMetadata:
                     self._tell(change)
             self.end_offset = batch.end_offset
 
-    def compare(self, life: Life, node: Node) -> None:
+    def compare(self, incarnation: Incarnation, node: Node) -> None:
         """A node that has applied as much believes the same."""
         if node.metadata.applied_end_offset == self.end_offset and node.image != self.image:
-            self._court.on_image_differs(life, self._difference(node.image))
+            self._checker.on_image_differs(incarnation, self._difference(node.image))
 
     def name(self, topic: str, topic_id: bytes, index: int) -> str:
         """One life of a partition: a topic that is created again is another one."""
@@ -73,26 +73,26 @@ class ObservedMetadata:
             for each in change.partitions:
                 self._tell_partition(each)
         elif isinstance(change, BrokerRegistered | BrokerChanged):
-            self._court.on_broker(
-                BrokerFacts(
+            self._checker.on_broker(
+                ObservedBroker(
                     broker_id=change.broker_id,
                     broker_epoch=change.broker_epoch,
                     is_fenced=change.is_fenced,
                 )
             )
         elif isinstance(change, BrokerUnregistered):
-            self._court.on_broker_forgotten(change.broker_id)
+            self._checker.on_broker_forgotten(change.broker_id)
         elif isinstance(change, TopicDeleted):
             for index in range(change.partitions_count):
-                self._court.on_partition_deleted(self.name(change.topic, change.topic_id, index))
+                self._checker.on_partition_deleted(self.name(change.topic, change.topic_id, index))
         elif isinstance(change, ConfigChanged):
             self._tell_settings()
 
     def _tell_partition(self, change: PartitionCreated | PartitionChanged) -> None:
         settings = ElectionSettings(self.image, self._file)
         state = self.image.topics[change.topic].partitions[change.index]
-        self._court.on_partition(
-            PartitionFacts(
+        self._checker.on_partition(
+            ObservedPartition(
                 partition=self.name(change.topic, change.topic_id, change.index),
                 replicas=state.replicas,
                 isr=frozenset(state.isr),
@@ -116,7 +116,7 @@ class ObservedMetadata:
             allows_unclean = settings.allows_unclean(topic.name)
             for index in range(len(topic.partitions)):
                 name = self.name(topic.name, topic.topic_id, index)
-                self._court.on_settings(name, minimum=minimum, allows_unclean=allows_unclean)
+                self._checker.on_settings(name, minimum=minimum, allows_unclean=allows_unclean)
 
     def _difference(self, other: ClusterImage) -> str:
         pairs = (

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tidelog.judge.history import Anomaly
+from tidelog.judge.anomalies import Anomaly
 from tidelog.worlds.simulator.coverage import catalogue
 from tidelog.worlds.simulator.steps import Chosen, to_text
 from tidelog.worlds.simulator.verdict import Verdict
@@ -132,7 +132,7 @@ def tell_story(
     for line in verdict.story or ("(nothing happens at all)",):
         print(f"    {line}")
     anomaly = verdict.anomalies[0]
-    print(f"    {anomaly.at_us / 1_000:6.0f} ms  {anomaly.check.upper()} in {anomaly.partition}")
+    print(f"    {anomaly.at_us / 1_000:6.0f} ms  {anomaly.name.upper()} in {anomaly.partition}")
     print(f"  again: {command(profile, verdict.seed, mutant, chosen)}")
 
 
@@ -147,8 +147,8 @@ def command(
 def tell_anomalies(anomalies: Iterable[Anomaly]) -> None:
     for anomaly in list(anomalies)[:ANOMALIES_TOLD]:
         print(
-            f"  {anomaly.check.upper()} at {anomaly.at_us / 1_000:.3f} ms in {anomaly.partition}: "
-            f"{anomaly.evidence}"
+            f"  {anomaly.name.upper()} at {anomaly.at_us / 1_000:.3f} ms in {anomaly.partition}: "
+            f"{anomaly.text}"
         )
 
 

@@ -108,7 +108,7 @@ def campaign(
                 if shrinks and verdict.story and mutant is None:
                     shrink(profile, verdict, mutant)
             else:
-                print(f"seed {verdict.seed} failed: {verdict.anomalies[0].check}")
+                print(f"seed {verdict.seed} failed: {verdict.anomalies[0].name}")
             if mutant is not None or not keep_going:
                 break
     progress.finish(with_counts=with_counts)
@@ -123,12 +123,12 @@ def campaign(
 
 def shrink(profile: str, verdict: Verdict, mutant: str | None) -> list[Chosen]:
     """Find a few steps of a failing seed that break the same thing, and tell them as a story."""
-    check = verdict.anomalies[0].check
+    kind = verdict.anomalies[0].kind
     found: dict[tuple[Chosen, ...], Verdict] = {}
 
     def fails(chosen: Sequence[Chosen]) -> bool:
         found[tuple(chosen)] = again = run_seed(profile, verdict.seed, mutant, chosen)
-        return bool(again.anomalies) and again.anomalies[0].check == check
+        return bool(again.anomalies) and again.anomalies[0].kind == kind
 
     plan = PROFILES[profile](verdict.seed, disk_type=SimDisk)
     assert isinstance(plan, ReplicationRun), "only runs with steps can be shrunk"
@@ -184,7 +184,7 @@ def _run_one(profile: str, mutant: str | None, seed: int) -> Verdict:
 
 def _is_caught(name: str, verdict: Verdict) -> bool:
     """By the check that is meant for it, not by whatever else goes wrong."""
-    return any(anomaly.check in MUTANTS[name].caught_by for anomaly in verdict.anomalies)
+    return any(anomaly.kind in MUTANTS[name].caught_by for anomaly in verdict.anomalies)
 
 
 def _judge_mutant(name: str, failed: list[Verdict], seeds: int) -> int:
@@ -192,8 +192,9 @@ def _judge_mutant(name: str, failed: list[Verdict], seeds: int) -> int:
     if not failed:
         print(f"mutant {name} was NOT caught in {seeds} seeds: {mutant.about}")
         return 1
-    checks = sorted({anomaly.check for anomaly in failed[0].anomalies} & mutant.caught_by)
-    print(f"mutant {name} was caught after {seeds} seeds by: {', '.join(checks)}")
+    kinds = {anomaly.kind for anomaly in failed[0].anomalies} & mutant.caught_by
+    names = sorted(kind.name for kind in kinds)
+    print(f"mutant {name} was caught after {seeds} seeds by: {', '.join(names)}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from tidelog.judge.history import Anomaly
+from tidelog.judge.anomalies import Anomaly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

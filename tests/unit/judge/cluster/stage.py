@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.judge.cluster.court import Court
+from tidelog.judge.cluster.checker import ClusterChecker
 from tidelog.judge.cluster.facts import (
     METADATA,
-    Batch,
-    BrokerFacts,
-    Life,
-    PartitionFacts,
-    QuorumFacts,
-    ReplicaFacts,
+    Incarnation,
+    ObservedBatch,
+    ObservedBroker,
+    ObservedPartition,
+    ObservedQuorumNode,
+    ObservedReplica,
 )
 
 P = "orders-0"
 NODES = (1, 2, 3)
 
 
-def batch(base_offset: int, leader_epoch: int = 0, *, by: str = "a", count: int = 1) -> Batch:
-    return Batch(base_offset, base_offset + count, leader_epoch, ord(by))
+def batch(
+    base_offset: int, leader_epoch: int = 0, *, by: str = "a", count: int = 1
+) -> ObservedBatch:
+    return ObservedBatch(base_offset, base_offset + count, leader_epoch, ord(by))
 
 
 class Facts:
@@ -28,9 +30,9 @@ class Facts:
 
     def __init__(self) -> None:
         self.now_us = 0
-        self.court = Court(now_us=lambda: self.now_us)
-        self.lives = {node: Life(node, 1) for node in NODES}
-        self.partition = PartitionFacts(
+        self.checker = ClusterChecker(now_us=lambda: self.now_us)
+        self.incarnations = {node: Incarnation(node, 1) for node in NODES}
+        self.partition = ObservedPartition(
             partition=P,
             replicas=NODES,
             isr=frozenset(NODES),
@@ -45,21 +47,21 @@ class Facts:
         self.replicas = {node: self._replica(node) for node in NODES}
         self.quorum = {node: self._quorum(node) for node in NODES}
         for node in NODES:
-            self.court.on_up(self.lives[node])
-            self.court.on_registered(node, 10 + node)
-            self.court.on_broker(
-                BrokerFacts(broker_id=node, broker_epoch=10 + node, is_fenced=False)
+            self.checker.on_up(self.incarnations[node])
+            self.checker.on_registered(node, 10 + node)
+            self.checker.on_broker(
+                ObservedBroker(broker_id=node, broker_epoch=10 + node, is_fenced=False)
             )
-        self.court.on_partition(self.partition)
+        self.checker.on_partition(self.partition)
         for node in NODES:
-            self.court.on_log(P, node, start_offset=0)
-            self.court.on_replica(self.replicas[node])
-            self.court.on_log(METADATA, node, start_offset=0)
-            self.court.on_quorum(self.quorum[node])
+            self.checker.on_log(P, node, start_offset=0)
+            self.checker.on_replica(self.replicas[node])
+            self.checker.on_log(METADATA, node, start_offset=0)
+            self.checker.on_quorum(self.quorum[node])
 
-    def _replica(self, node: int) -> ReplicaFacts:
-        return ReplicaFacts(
-            life=self.lives[node],
+    def _replica(self, node: int) -> ObservedReplica:
+        return ObservedReplica(
+            incarnation=self.incarnations[node],
             partition=P,
             is_leader=node == 1,
             leader_epoch=0,
@@ -70,9 +72,9 @@ class Facts:
             held_end_offset=0,
         )
 
-    def _quorum(self, node: int) -> QuorumFacts:
-        return QuorumFacts(
-            life=self.lives[node],
+    def _quorum(self, node: int) -> ObservedQuorumNode:
+        return ObservedQuorumNode(
+            incarnation=self.incarnations[node],
             voters=NODES,
             quorum_epoch=1,
             is_leader=node == 1,
@@ -84,14 +86,14 @@ class Facts:
 
     # Words for what happens.
 
-    def append(self, node: int, *batches: Batch, cut_to: int | None = None) -> None:
+    def append(self, node: int, *batches: ObservedBatch, cut_to: int | None = None) -> None:
         """A replica's log grows, and it vouches for all of it."""
-        self.court.on_log(P, node, start_offset=0, cut_to=cut_to, appended=batches)
-        self.replica(node, held_end_offset=self.court.picture.mirror(P, node).end_offset)
+        self.checker.on_log(P, node, start_offset=0, cut_to=cut_to, appended=batches)
+        self.replica(node, held_end_offset=self.checker.model.log_copy(P, node).end_offset)
 
     def replica(self, node: int, **changed: object) -> None:
         self.replicas[node] = replace(self.replicas[node], **changed)  # type: ignore[arg-type]
-        self.court.on_replica(self.replicas[node])
+        self.checker.on_replica(self.replicas[node])
 
     def commit(self, node: int, high_watermark: int) -> None:
         self.replica(node, high_watermark=high_watermark)
@@ -101,7 +103,7 @@ class Facts:
         partition_epoch = self.partition.partition_epoch + 1
         facts = {"partition_epoch": partition_epoch, **changed}
         self.partition = replace(self.partition, **facts)  # type: ignore[arg-type]
-        self.court.on_partition(self.partition)
+        self.checker.on_partition(self.partition)
 
     def elect(self, node: int, leader_epoch: int, **changed: object) -> None:
         """Metadata names a leader, and it leads with the in-sync set that it was given."""
@@ -112,25 +114,27 @@ class Facts:
     def member(self, node: int, **changed: object) -> None:
         """A node's part in the quorum changes."""
         self.quorum[node] = replace(self.quorum[node], **changed)  # type: ignore[arg-type]
-        self.court.on_quorum(self.quorum[node])
+        self.checker.on_quorum(self.quorum[node])
 
-    def write_metadata(self, node: int, *batches: Batch) -> None:
-        self.court.on_log(METADATA, node, start_offset=0, appended=batches)
-        end_offset = self.court.picture.mirror(METADATA, node).end_offset
+    def write_metadata(self, node: int, *batches: ObservedBatch) -> None:
+        self.checker.on_log(METADATA, node, start_offset=0, appended=batches)
+        end_offset = self.checker.model.log_copy(METADATA, node).end_offset
         self.member(node, held_end_offset=end_offset)
 
-    def restart(self, node: int) -> Life:
-        self.court.on_down(node, floors=None)
-        self.lives[node] = life = Life(node, self.lives[node].number + 1)
-        self.replicas[node] = replace(self.replicas[node], life=life, is_leader=False)
-        self.quorum[node] = replace(self.quorum[node], life=life, is_leader=False)
-        self.court.on_up(life)
-        return life
+    def restart(self, node: int) -> Incarnation:
+        self.checker.on_down(node, floors=None)
+        self.incarnations[node] = incarnation = Incarnation(
+            node, self.incarnations[node].number + 1
+        )
+        self.replicas[node] = replace(self.replicas[node], incarnation=incarnation, is_leader=False)
+        self.quorum[node] = replace(self.quorum[node], incarnation=incarnation, is_leader=False)
+        self.checker.on_up(incarnation)
+        return incarnation
 
     def found(self) -> set[str]:
-        """The invariants that the court has seen broken, looking at what was touched."""
-        self.court.judge_step()
-        return {anomaly.check for anomaly in self.court.anomalies}
+        """The invariants that the checker has seen broken, looking at what was touched."""
+        self.checker.check_step()
+        return {anomaly.name for anomaly in self.checker.anomalies}
 
     def replicated(self, count: int = 1) -> None:
         """Records that everybody holds and the leader committed."""

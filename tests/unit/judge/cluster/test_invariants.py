@@ -7,18 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.judge.cluster.stage import NODES, Facts, P, batch
-from tidelog.judge.cluster import (
-    completeness,
-    epochs,
-    high_watermark,
-    in_sync_set,
-    leadership,
-    log_matching,
-    metadata,
-    producers,
-    quorum,
-)
-from tidelog.judge.cluster.facts import METADATA, Batch, BrokerFacts, ProducerFacts
+from tidelog.judge import anomalies
+from tidelog.judge.anomalies import AnomalyKind
+from tidelog.judge.cluster.facts import METADATA, ObservedBatch, ObservedBroker, ObservedProducer
 
 # Size: a table of violations and a table of innocent histories that belong side by side.
 SOME = frozenset
@@ -44,8 +35,8 @@ def unclean_leader(facts: Facts) -> None:
 
 def unclean_leader_after_a_request_was_answered(facts: Facts) -> None:
     """The request found a leader and elected nobody; nobody asked for the one after it."""
-    facts.court.on_unclean_election_requested(P)
-    facts.court.on_unclean_election_answered(P)
+    facts.checker.on_unclean_election_requested(P)
+    facts.checker.on_unclean_election_answered(P)
     unclean_leader(facts)
 
 
@@ -128,7 +119,7 @@ def not_waited_for(facts: Facts) -> None:
 def former_self_joins(facts: Facts) -> None:
     facts.metadata(isr=SOME({1, 2}))
     facts.replica(1, fetched_by=((2, 12), (3, 13)), maximal_isr=SOME(NODES))
-    facts.court.on_broker(BrokerFacts(broker_id=3, broker_epoch=33, is_fenced=False))
+    facts.checker.on_broker(ObservedBroker(broker_id=3, broker_epoch=33, is_fenced=False))
     facts.metadata(isr=SOME(NODES))
 
 
@@ -146,7 +137,7 @@ def leader_out_of_sync(facts: Facts) -> None:
 
 
 def fenced_in_sync(facts: Facts) -> None:
-    facts.court.on_broker(BrokerFacts(broker_id=3, broker_epoch=13, is_fenced=True))
+    facts.checker.on_broker(ObservedBroker(broker_id=3, broker_epoch=13, is_fenced=True))
 
 
 def eligible_in_sync(facts: Facts) -> None:
@@ -167,11 +158,11 @@ def partition_epoch_stands(facts: Facts) -> None:
 
 
 def broker_epoch_back(facts: Facts) -> None:
-    facts.court.on_broker(BrokerFacts(broker_id=1, broker_epoch=3, is_fenced=False))
+    facts.checker.on_broker(ObservedBroker(broker_id=1, broker_epoch=3, is_fenced=False))
 
 
 def two_stories(facts: Facts) -> None:
-    facts.court.on_image_differs(facts.lives[2], "believes in another in-sync set")
+    facts.checker.on_image_differs(facts.incarnations[2], "believes in another in-sync set")
 
 
 def applied_early(facts: Facts) -> None:
@@ -216,85 +207,85 @@ def metadata_differs(facts: Facts) -> None:
 
 
 def cut_producer_remembered(facts: Facts) -> None:
-    facts.append(2, Batch(0, 1, 0, 7, 500, 0, 1), Batch(1, 2, 0, 8, 500, 0, 2))
+    facts.append(2, ObservedBatch(0, 1, 0, 7, 500, 0, 1), ObservedBatch(1, 2, 0, 8, 500, 0, 2))
     facts.append(2, cut_to=1)
-    facts.court.on_producers(P, 2, [ProducerFacts(500, 0, 2, 2)])
+    facts.checker.on_producers(P, 2, [ObservedProducer(500, 0, 2, 2)])
 
 
-PLANTED: list[tuple[str, Callable[[Facts], None]]] = [
-    (leadership.ONE_LEADER, two_leaders),
-    (leadership.ONE_LEADER, leadership_resumed),
-    (leadership.ONE_LEADER, two_names),
-    (leadership.ALLOWED, unclean_leader),
-    (leadership.ALLOWED, unclean_leader_after_a_request_was_answered),
-    (completeness.LEADER, fenced_leader_lacks_records),
-    (completeness.LEADER, leader_holds_other_records),
-    (completeness.CANDIDATE, candidate_lacks_records),
-    (completeness.CANDIDATE, eligible_lacks_records),
-    (completeness.GLOBAL, committed_lost_everywhere),
-    (log_matching.NAME, other_bytes),
-    (log_matching.NAME, other_prefix),
-    (log_matching.NAME, metadata_differs),
-    (high_watermark.BEHIND_ISR, ahead_of_follower),
-    (high_watermark.BEHIND_ISR, unsynced_counts),
-    (high_watermark.MINIMUM, below_minimum),
-    (high_watermark.OWN, mark_goes_back),
-    (in_sync_set.SUPERSET, not_waited_for),
-    (in_sync_set.JOINED, former_self_joins),
-    (in_sync_set.SUBSET, stranger_in_sync),
-    (in_sync_set.LEADER_IN_SYNC, leader_out_of_sync),
-    (in_sync_set.NOT_FENCED, fenced_in_sync),
-    (in_sync_set.ELIGIBLE, eligible_in_sync),
-    (in_sync_set.ELIGIBLE, eligible_above_minimum),
-    (in_sync_set.LAST_KNOWN, nobody_to_recover),
-    (epochs.NAME, partition_epoch_stands),
-    (epochs.NAME, broker_epoch_back),
-    (metadata.AGREES, two_stories),
-    (metadata.COMMITTED, applied_early),
-    (quorum.SAFETY, two_quorum_leaders),
-    (quorum.SAFETY, quorum_leader_resumes),
-    (quorum.ONE_VOTE, two_votes),
-    (quorum.ONE_VOTE, vote_forgotten),
-    (quorum.FORWARD, quorum_epoch_forgotten),
-    (quorum.COMPLETE, quorum_leader_lacks),
-    (quorum.MAJORITY, minority_commits),
-    (producers.NAME, cut_producer_remembered),
+PLANTED: list[tuple[AnomalyKind, Callable[[Facts], None]]] = [
+    (anomalies.ONE_LEADER, two_leaders),
+    (anomalies.ONE_LEADER, leadership_resumed),
+    (anomalies.ONE_LEADER, two_names),
+    (anomalies.ELECTION_ALLOWED, unclean_leader),
+    (anomalies.ELECTION_ALLOWED, unclean_leader_after_a_request_was_answered),
+    (anomalies.LEADER_COMPLETENESS, fenced_leader_lacks_records),
+    (anomalies.LEADER_COMPLETENESS, leader_holds_other_records),
+    (anomalies.CANDIDATE_COMPLETENESS, candidate_lacks_records),
+    (anomalies.CANDIDATE_COMPLETENESS, eligible_lacks_records),
+    (anomalies.NO_COMMITTED_LOST, committed_lost_everywhere),
+    (anomalies.LOG_MATCHING, other_bytes),
+    (anomalies.LOG_MATCHING, other_prefix),
+    (anomalies.LOG_MATCHING, metadata_differs),
+    (anomalies.BEHIND_MAXIMAL_ISR, ahead_of_follower),
+    (anomalies.BEHIND_MAXIMAL_ISR, unsynced_counts),
+    (anomalies.MINIMUM_IN_SYNC, below_minimum),
+    (anomalies.HIGH_WATERMARK_FORWARD, mark_goes_back),
+    (anomalies.QUORUM_SUPERSET, not_waited_for),
+    (anomalies.JOINED_AS_ITSELF, former_self_joins),
+    (anomalies.ISR_ARE_REPLICAS, stranger_in_sync),
+    (anomalies.LEADER_IN_SYNC, leader_out_of_sync),
+    (anomalies.NO_FENCED_IN_SYNC, fenced_in_sync),
+    (anomalies.ELIGIBLE_ARE_SOUND, eligible_in_sync),
+    (anomalies.ELIGIBLE_ARE_SOUND, eligible_above_minimum),
+    (anomalies.LAST_KNOWN_LEADER, nobody_to_recover),
+    (anomalies.EPOCHS_GROW, partition_epoch_stands),
+    (anomalies.EPOCHS_GROW, broker_epoch_back),
+    (anomalies.METADATA_AGREES, two_stories),
+    (anomalies.METADATA_COMMITTED, applied_early),
+    (anomalies.QUORUM_ELECTION_SAFETY, two_quorum_leaders),
+    (anomalies.QUORUM_ELECTION_SAFETY, quorum_leader_resumes),
+    (anomalies.ONE_VOTE, two_votes),
+    (anomalies.ONE_VOTE, vote_forgotten),
+    (anomalies.QUORUM_EPOCH_FORWARD, quorum_epoch_forgotten),
+    (anomalies.QUORUM_LEADER_COMPLETENESS, quorum_leader_lacks),
+    (anomalies.QUORUM_MAJORITY, minority_commits),
+    (anomalies.PRODUCER_STATE, cut_producer_remembered),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "plant"), [pytest.param(n, p, id=f"{n}: {p.__name__}") for n, p in PLANTED]
+    ("kind", "plant"), [pytest.param(k, p, id=f"{k.name}: {p.__name__}") for k, p in PLANTED]
 )
 def test_a_planted_violation_is_found_by_its_invariant(
-    name: str, plant: Callable[[Facts], None]
+    kind: AnomalyKind, plant: Callable[[Facts], None]
 ) -> None:
     facts = Facts()
     assert facts.found() == set()
 
     plant(facts)
 
-    assert name in facts.found()
+    assert kind.name in facts.found()
 
 
 @pytest.mark.parametrize(
-    ("name", "plant"), [pytest.param(n, p, id=f"{n}: {p.__name__}") for n, p in PLANTED]
+    ("kind", "plant"), [pytest.param(k, p, id=f"{k.name}: {p.__name__}") for k, p in PLANTED]
 )
 def test_looking_at_what_was_touched_finds_as_much_as_looking_at_everything(
-    name: str, plant: Callable[[Facts], None]
+    kind: AnomalyKind, plant: Callable[[Facts], None]
 ) -> None:
     step, everything = Facts(), Facts()
 
     plant(step)
     plant(everything)
-    everything.court.judge_all()
+    everything.checker.check_all()
 
-    assert step.found() == {anomaly.check for anomaly in everything.court.anomalies}
+    assert step.found() == {anomaly.name for anomaly in everything.checker.anomalies}
 
 
 def a_clean_failover(facts: Facts) -> None:
     facts.replicated(2)
     facts.append(1, batch(2))
-    facts.court.on_down(1, floors=None)
+    facts.checker.on_down(1, floors=None)
     facts.elect(2, 1, isr=SOME({2, 3}))
     for node in (2, 3):
         facts.append(node, batch(2, 1, by="b"))
@@ -305,8 +296,8 @@ def a_rejoining_leader_cuts_its_tail(facts: Facts) -> None:
     a_clean_failover(facts)
     facts.restart(1)
     facts.append(1, batch(2, 1, by="b"), cut_to=2)
-    facts.court.on_registered(1, 21)
-    facts.court.on_broker(BrokerFacts(broker_id=1, broker_epoch=21, is_fenced=False))
+    facts.checker.on_registered(1, 21)
+    facts.checker.on_broker(ObservedBroker(broker_id=1, broker_epoch=21, is_fenced=False))
     facts.replica(2, maximal_isr=SOME(NODES))
     facts.metadata(isr=SOME(NODES))
 
@@ -315,19 +306,19 @@ def an_allowed_unclean_election(facts: Facts) -> None:
     facts.replicated(2)
     facts.append(3, cut_to=1)
     facts.metadata(isr=SOME({1, 2}), allows_unclean=True)
-    facts.court.on_down(1, floors=None)
-    facts.court.on_down(2, floors=None)
+    facts.checker.on_down(1, floors=None)
+    facts.checker.on_down(2, floors=None)
     facts.elect(3, 1, isr=SOME({3}))
 
 
 def an_unclean_election_that_an_administrator_requested(facts: Facts) -> None:
     """Seed 192132 of `replication`: ElectLeaders does not ask for the topic's setting."""
-    facts.court.on_unclean_election_requested(P)
+    facts.checker.on_unclean_election_requested(P)
     facts.replicated(2)
     facts.append(3, cut_to=1)
     facts.metadata(isr=SOME({1, 2}))
-    facts.court.on_down(1, floors=None)
-    facts.court.on_down(2, floors=None)
+    facts.checker.on_down(1, floors=None)
+    facts.checker.on_down(2, floors=None)
     facts.elect(3, 1, isr=SOME({3}))
 
 
@@ -341,28 +332,28 @@ def an_unclean_leader_with_an_unsynced_tail(facts: Facts) -> None:
 def a_power_loss_of_the_minimum(facts: Facts) -> None:
     facts.replicated(2)
     for node in NODES:
-        facts.court.on_down(node, floors={P: 1}, because="power loss")
+        facts.checker.on_down(node, floors={P: 1}, because="power loss")
     for node in NODES:
         facts.restart(node)
         facts.append(node, cut_to=1)
-        facts.court.on_registered(node, 20 + node)
+        facts.checker.on_registered(node, 20 + node)
 
 
 def a_loss_of_what_a_lower_minimum_committed(facts: Facts) -> None:
-    facts.court.on_settings(P, minimum=1, allows_unclean=False)
+    facts.checker.on_settings(P, minimum=1, allows_unclean=False)
     facts.metadata(isr=SOME({1}), minimum=1)
     facts.replica(1, isr=SOME({1}), maximal_isr=SOME({1}), minimum=1)
     facts.append(1, batch(0), batch(1))
     facts.commit(1, 2)
-    facts.court.on_settings(P, minimum=2, allows_unclean=False)
-    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.checker.on_settings(P, minimum=2, allows_unclean=False)
+    facts.checker.on_down(1, floors={P: 0}, because="power loss")
     facts.restart(1)
     facts.append(1, cut_to=0)
 
 
 def a_restarted_candidate_before_it_registers(facts: Facts) -> None:
     facts.replicated(2)
-    facts.court.on_down(3, floors={P: 1}, because="power loss")
+    facts.checker.on_down(3, floors={P: 1}, because="power loss")
     facts.restart(3)
     facts.append(3, cut_to=1)
 
@@ -390,7 +381,7 @@ def test_an_innocent_life_breaks_no_invariant(live: Callable[[Facts], None]) -> 
     facts = Facts()
 
     live(facts)
-    facts.court.judge_all()
+    facts.checker.check_all()
 
     assert facts.found() == set()
 
@@ -401,5 +392,5 @@ def test_the_metadata_log_is_judged_like_any_log() -> None:
         facts.write_metadata(node, batch(0, 1))
     facts.member(1, high_watermark=1, applied_end_offset=1)
 
-    assert facts.court.picture.committed_log(METADATA).end_offset == 1
+    assert facts.checker.model.committed_log(METADATA).end_offset == 1
     assert facts.found() == set()

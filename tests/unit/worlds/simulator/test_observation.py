@@ -24,20 +24,20 @@ def quiet() -> ReplicationRun:
 
 
 def test_every_replica_of_every_partition_is_seen_with_its_log(quiet: ReplicationRun) -> None:
-    picture = quiet.scene.court.picture
-    assert len(picture.partitions) == sum(topic.partitions for topic in quiet.plan.topics)
-    for name, known in picture.partitions.items():
-        ends = {picture.mirror(name, node_id).end_offset for node_id in known.replicas}
+    model = quiet.scene.checker.model
+    assert len(model.partitions) == sum(topic.partitions for topic in quiet.plan.topics)
+    for name, known in model.partitions.items():
+        ends = {model.log_copy(name, node_id).end_offset for node_id in known.replicas}
         assert len(ends) == 1 and ends.pop() > 0
         assert (
-            picture.committed_log(name).end_offset
-            == picture.mirror(name, known.replicas[0]).end_offset
+            model.committed_log(name).end_offset
+            == model.log_copy(name, known.replicas[0]).end_offset
         )
 
 
 def test_committed_metadata_is_replayed_as_the_nodes_do(quiet: ReplicationRun) -> None:
     observed = quiet.scene.observation.metadata
-    assert observed.end_offset == quiet.scene.court.picture.committed_log(METADATA).end_offset
+    assert observed.end_offset == quiet.scene.checker.model.committed_log(METADATA).end_offset
     for node in quiet.scene.cluster.running.values():
         assert node.image == observed.image
 
@@ -78,7 +78,7 @@ def test_a_power_loss_may_take_all_of_a_log_that_has_just_started_anew(starts_an
 
     process.lose_power()
 
-    lost = [each for each in run.scene.court.excuses() if isinstance(each, TailLost)]
+    lost = [each for each in run.scene.checker.excuses() if isinstance(each, TailLost)]
     floors = {each.partition: each.floor_offset for each in lost}
     expected = 0 if starts_anew else log.log_end_offset
     assert floors[str(partition.topic_partition)] == expected

@@ -6,12 +6,19 @@ from collections import Counter
 
 import pytest
 
-from tidelog.judge.history import Anomaly
+from tidelog.judge.anomalies import LOST, Anomaly
 from tidelog.worlds.simulator.reporting import Progress, command, pace_of, tell_story
 from tidelog.worlds.simulator.steps import Chosen
 from tidelog.worlds.simulator.verdict import Verdict
 
-LOST = Anomaly(check="lost", at_us=2_500_000, partition="safe-0", evidence="offset 7")
+RECORD_LOST = LOST.found(
+    at_us=2_500_000,
+    partition="safe-0",
+    payload="a",
+    offset=7,
+    log_start_offset=0,
+    log_end_offset=7,
+)
 
 
 def verdict(*, anomalies: tuple[Anomaly, ...] = (), story: tuple[str, ...] = ()) -> Verdict:
@@ -62,7 +69,7 @@ def test_the_least_fired_events_are_told_even_if_they_are_not_rare(
 def test_a_story_ends_with_what_broke_and_how_to_see_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    failed = verdict(anomalies=(LOST,), story=("   300 ms  kill node-2 for 30 ms",))
+    failed = verdict(anomalies=(RECORD_LOST,), story=("   300 ms  kill node-2 for 30 ms",))
 
     tell_story("replication", failed, [Chosen(4), Chosen(7, 30)], None, tries=11)
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tidelog.judge.history import Anomaly
+from tidelog.judge.anomalies import LOST
 from tidelog.worlds.simulator import run
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.verdict import Verdict
@@ -21,7 +21,14 @@ class FakeRun:
         self.world.trace.emit("fake", ("happened", seed))
 
     def run(self, *, with_digest: bool = False) -> Verdict:
-        lost = Anomaly(check="lost", at_us=1_500, partition="orders-0", evidence="offset 7")
+        lost = LOST.found(
+            at_us=1_500,
+            partition="orders-0",
+            payload="a",
+            offset=7,
+            log_start_offset=0,
+            log_end_offset=7,
+        )
         return Verdict(
             seed=self.world.seed,
             anomalies=(lost,) if self.world.seed == 3 else (),
@@ -54,7 +61,7 @@ def test_a_failing_seed_is_told_with_seed_commit_check_and_events(
     told = capsys.readouterr().out
     assert "seed 3 failed at commit" in told
     assert "the newest event" in told
-    assert "LOST at 1.500 ms in orders-0: offset 7" in told
+    assert "LOST at 1.500 ms in orders-0: offset 7 held 'a'" in told
     assert "./dev sim --profile storage --replay 3" in told
     assert "1 of 3 seeds failed" in told
 

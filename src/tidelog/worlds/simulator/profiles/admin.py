@@ -11,9 +11,10 @@ from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
 from tidelog.core.wire.messages.api_21_delete_records import DeleteRecordsResponse
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
 from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP
+from tidelog.judge.anomalies import UNEXPECTED_ANSWER
 from tidelog.judge.history import (
+    CallOutcome,
     HeadDeleted,
-    Outcome,
     ProducerIdGiven,
     TopicAsked,
     TopicsListed,
@@ -85,18 +86,21 @@ class Admin:
 
         def on_answer(answer: Answer) -> None:
             topic_id: bytes | None = None
-            outcome = Outcome.UNKNOWN
+            outcome = CallOutcome.UNKNOWN
             if isinstance(answer, CreateTopicsResponse):
                 result = answer.topics[0]
-                outcome = Outcome.REFUSED
+                outcome = CallOutcome.REFUSED
                 if result.error_code == ErrorCode.NONE:
-                    outcome, topic_id = Outcome.OK, result.topic_id
+                    outcome, topic_id = CallOutcome.OK, result.topic_id
                     self._begin_life(TopicName(name, topic_id), partitions, reborn, has_retention)
                 elif result.error_code == ErrorCode.REQUEST_TIMED_OUT:
-                    outcome = Outcome.UNKNOWN
+                    outcome = CallOutcome.UNKNOWN
                 elif result.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
                     self.scene.complain(
-                        "unexpected answer", name, f"create {configs}: {result.error_code}"
+                        UNEXPECTED_ANSWER,
+                        name,
+                        request=f"create {configs}",
+                        answer=result.error_code,
                     )
             self._asked(name, True, outcome, topic_id, invoked_us)
 
@@ -126,18 +130,25 @@ class Admin:
         invoked_us = self.scene.world.now_us
 
         def on_answer(answer: Answer) -> None:
-            outcome = Outcome.UNKNOWN
+            outcome = CallOutcome.UNKNOWN
             if isinstance(answer, DeleteTopicsResponse):
                 code = answer.responses[0].error_code
-                outcome = Outcome.OK if code == ErrorCode.NONE else Outcome.REFUSED
+                outcome = CallOutcome.OK if code == ErrorCode.NONE else CallOutcome.REFUSED
                 if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID):
-                    self.scene.complain("unexpected answer", life.name.name, f"delete: {code}")
+                    self.scene.complain(
+                        UNEXPECTED_ANSWER, life.name.name, request="delete", answer=code
+                    )
             self._asked(life.name.name, False, outcome, life.name.topic_id, invoked_us)
 
         self.client.call(delete_topic(life.name), DELETE_BY_ID, on_answer)
 
     def _asked(
-        self, name: str, creation: bool, outcome: Outcome, topic_id: bytes | None, invoked_us: int
+        self,
+        name: str,
+        creation: bool,
+        outcome: CallOutcome,
+        topic_id: bytes | None,
+        invoked_us: int,
     ) -> None:
         self.scene.record(
             TopicAsked(
@@ -185,7 +196,9 @@ class Admin:
                     ErrorCode.KAFKA_STORAGE_ERROR,
                 )
                 if code not in foreseen and not (code in DELETED and place.topic.is_deleted):
-                    self.scene.complain("unexpected answer", place.key, f"delete records: {code}")
+                    self.scene.complain(
+                        UNEXPECTED_ANSWER, place.key, request="delete records", answer=code
+                    )
 
         self.client.call(delete_records(place.topic.name, place.index, offset), 2, on_answer)
 
@@ -213,7 +226,9 @@ class Admin:
                 ErrorCode.OFFSET_NOT_AVAILABLE,
             )
             if code not in foreseen and not (code in DELETED and place.topic.is_deleted):
-                self.scene.complain("unexpected answer", place.key, f"list offsets: {code}")
+                self.scene.complain(
+                    UNEXPECTED_ANSWER, place.key, request="list offsets", answer=code
+                )
 
         self.client.call(list_offset(place.topic.name, place.index, timestamp_ms), 7, on_answer)
 

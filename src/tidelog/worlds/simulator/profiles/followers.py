@@ -11,7 +11,8 @@ from tidelog.core.wire.messages.api_01_fetch import (
     ForgottenTopic,
     PartitionData,
 )
-from tidelog.judge.history import Read, ReadRefused
+from tidelog.judge.anomalies import UNEXPECTED_ANSWER
+from tidelog.judge.history import OffsetRefused, RecordsRead
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.payloads import read_answer
 from tidelog.worlds.simulator.profiles.scene import DELETED, Place, Scene
@@ -105,13 +106,21 @@ class Follower:
             self._session = NEW_SESSION
             if answer.error_code not in SESSION_LOST:
                 self.scene.complain(
-                    "unexpected answer", "-", f"session of {self.name}: {answer.error_code}"
+                    UNEXPECTED_ANSWER,
+                    "-",
+                    request=f"session of {self.name}",
+                    answer=answer.error_code,
                 )
             return
         session_id, session_epoch = self._session
         self._session = (answer.session_id, session_epoch + 1) if answer.session_id else NEW_SESSION
         if answer.session_id not in (0, session_id) and session_id != 0:
-            self.scene.complain("unexpected answer", "-", "another session answered")
+            self.scene.complain(
+                UNEXPECTED_ANSWER,
+                "-",
+                request=f"session of {self.name}",
+                answer="another session answered",
+            )
         places = {(place.topic.name.topic_id, place.index): place for place in self._positions}
         for topic in answer.responses:
             for told in topic.partitions:
@@ -127,7 +136,7 @@ class Follower:
             if not records and corrupt_offset is None:
                 return  # its share of the answer's bytes was given to other partitions
             self.scene.record(
-                Read(
+                RecordsRead(
                     at_us=now_us,
                     invoked_us=invoked_us,
                     partition=place.key,
@@ -145,7 +154,7 @@ class Follower:
         elif told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._positions[place] = self.random.randint(0, offset + 4)
             self.scene.record(
-                ReadRefused(
+                OffsetRefused(
                     at_us=now_us, invoked_us=invoked_us, partition=place.key, start_offset=offset
                 )
             )
@@ -153,5 +162,8 @@ class Follower:
             told.error_code in DELETED and place.topic.is_deleted
         ):
             self.scene.complain(
-                "unexpected answer", place.key, f"session of {self.name}: {told.error_code}"
+                UNEXPECTED_ANSWER,
+                place.key,
+                request=f"session of {self.name}",
+                answer=told.error_code,
             )

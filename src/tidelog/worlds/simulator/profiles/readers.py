@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.judge.history import Read, ReadRefused
+from tidelog.judge.anomalies import UNEXPECTED_ANSWER
+from tidelog.judge.history import OffsetRefused, RecordsRead
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.client import Trouble
 from tidelog.worlds.simulator.payloads import read_answer
@@ -70,7 +71,7 @@ class Reader:
                 ends = place.topic.ends
                 ends[place.index] = max(ends.get(place.index, 0), records[-1].offset + 1)
             self.scene.record(
-                Read(
+                RecordsRead(
                     at_us=now_us,
                     invoked_us=invoked_us,
                     partition=place.key,
@@ -84,7 +85,7 @@ class Reader:
         elif told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             place.topic.ends.pop(place.index, None)
             self.scene.record(
-                ReadRefused(
+                OffsetRefused(
                     at_us=now_us, invoked_us=invoked_us, partition=place.key, start_offset=offset
                 )
             )
@@ -92,5 +93,8 @@ class Reader:
             told.error_code in DELETED and place.topic.is_deleted
         ):
             self.scene.complain(
-                "unexpected answer", place.key, f"fetch by {self.name}: error {told.error_code}"
+                UNEXPECTED_ANSWER,
+                place.key,
+                request=f"fetch by {self.name}",
+                answer=f"error {told.error_code}",
             )

@@ -13,8 +13,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from tidelog.judge.anomalies import CRASHED, NOT_RECOVERED
 from tidelog.judge.excuses import Excuse, Retries
-from tidelog.judge.verdict import judge
+from tidelog.judge.history_checks import judge
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.profiles.replication_admin import Administrator
 from tidelog.worlds.simulator.profiles.replication_asking import EndAsker
@@ -71,9 +72,11 @@ class ReplicationRun:
             self._safety_phase()
             self._liveness_phase()
         except NotReached as error:
-            self.scene.complain("liveness", "-", f"{error}: {self.ending.missing()}")
+            self.scene.complain(
+                NOT_RECOVERED, "-", reason=str(error), missing=self.ending.missing()
+            )
         except Exception as error:
-            self.scene.complain("broke", "-", f"{type(error).__name__}: {error}")
+            self.scene.complain(CRASHED, "-", error=type(error).__name__, message=str(error))
             self.traceback = traceback.format_exc()
         return self._verdict(started_s, with_digest=with_digest)
 
@@ -150,10 +153,10 @@ class ReplicationRun:
         scene.close_history()
         found = [
             *scene.anomalies,
-            *scene.court.anomalies,
+            *scene.checker.anomalies,
             *judge(
                 scene.history,
-                [*scene.court.excuses(), *self._retries(), *self.faults.damages.excuses()],
+                [*scene.checker.excuses(), *self._retries(), *self.faults.damages.excuses()],
             ),
         ]
         cpu_seconds = time.process_time() - started_s
@@ -168,7 +171,7 @@ class ReplicationRun:
             digest=trace.digest() if with_digest else None,
             newest_lines=tuple(trace.lines(newest=40)) if anomalies else (),
             traceback=self.traceback,
-            elections=scene.court.elections,
+            elections=scene.checker.elections,
             cpu_seconds=cpu_seconds,
             story=tuple(str(step) for step in self.steps),
         )

@@ -12,7 +12,7 @@ from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
 from tidelog.core.wire.messages.api_37_create_partitions import CreatePartitionsResponse
 from tidelog.core.wire.messages.api_43_elect_leaders import ElectLeadersResponse
-from tidelog.judge.history import HeadDeleted, Outcome, TopicAsked, TopicsListed
+from tidelog.judge.history import CallOutcome, HeadDeleted, TopicAsked, TopicsListed
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.client import Trouble
@@ -82,17 +82,17 @@ class Administrator(Asker):
         )
 
         def on_answer(answer: Answer) -> None:
-            outcome, topic_id = Outcome.UNKNOWN, None
+            outcome, topic_id = CallOutcome.UNKNOWN, None
             if isinstance(answer, CreateTopicsResponse):
                 outcome = _outcome(answer.topics[0].error_code)
-                if outcome is Outcome.OK:
+                if outcome is CallOutcome.OK:
                     topic_id = answer.topics[0].topic_id
                     self._topic_ids[plan.name] = topic_id
                     self._partitions[plan.name] = plan.partitions
                     self.scene.add_topic(plan.name, plan.partitions)
             self._asked(plan.name, True, outcome, topic_id, invoked_us)
             if then is not None:
-                then(outcome is Outcome.OK)
+                then(outcome is CallOutcome.OK)
 
         self.ask(request, CREATE_VERSION, on_answer)
 
@@ -136,7 +136,7 @@ class Administrator(Asker):
         self.scene.forget_topic(name)
 
         def on_answer(answer: Answer) -> None:
-            outcome = Outcome.UNKNOWN
+            outcome = CallOutcome.UNKNOWN
             if isinstance(answer, DeleteTopicsResponse):
                 outcome = _outcome(answer.responses[0].error_code)
             self._asked(name, False, outcome, topic_id, invoked_us)
@@ -153,7 +153,7 @@ class Administrator(Asker):
         def on_answer(answer: Answer) -> None:
             if isinstance(answer, CreatePartitionsResponse):
                 outcome = _outcome(answer.results[0].error_code)
-                if outcome is Outcome.OK:
+                if outcome is CallOutcome.OK:
                     self._partitions[name] = count
                     self.scene.places.append(TopicPartition(name, count - 1))
                 self._did(step, outcome.value)
@@ -167,12 +167,12 @@ class Administrator(Asker):
         request = requests.elect_leaders(name, indexes, unclean=is_unclean)
         partitions = [f"{name}-{index}" for index in indexes] if is_unclean else []
         for partition in partitions:
-            self.scene.court.on_unclean_election_requested(partition)
+            self.scene.checker.on_unclean_election_requested(partition)
 
         def on_answer(answer: Answer) -> None:
             if isinstance(answer, ElectLeadersResponse) and not _is_uncertain(answer):
                 for partition in partitions:
-                    self.scene.court.on_unclean_election_answered(partition)
+                    self.scene.checker.on_unclean_election_answered(partition)
             self._did(step, _told(answer))
 
         self.ask(request, 2, on_answer)
@@ -180,10 +180,10 @@ class Administrator(Asker):
     def _delete_records(self, step: Step) -> None:
         """Half of what is committed goes from the head of a partition, or all of it."""
         name, _, index = step.who[0].rpartition("-")
-        partition = self.scene.court.picture.partitions.get(step.who[0])
+        partition = self.scene.checker.model.partitions.get(step.who[0])
         if partition is None or partition.leader is None:
             return
-        end_offset = self.scene.court.picture.committed_log(step.who[0]).end_offset
+        end_offset = self.scene.checker.model.committed_log(step.who[0]).end_offset
         offset = end_offset // 2 if self.random.random() < HALF_CHANCE else end_offset
         self.scene.record(
             HeadDeleted(at_us=self.scene.world.now_us, partition=step.who[0], below_offset=offset),
@@ -209,7 +209,12 @@ class Administrator(Asker):
         self.scene.world.trace.emit(self.name, Deed(str(step).strip(), outcome))
 
     def _asked(
-        self, name: str, creation: bool, outcome: Outcome, topic_id: bytes | None, invoked_us: int
+        self,
+        name: str,
+        creation: bool,
+        outcome: CallOutcome,
+        topic_id: bytes | None,
+        invoked_us: int,
     ) -> None:
         self.scene.record(
             TopicAsked(
@@ -223,10 +228,10 @@ class Administrator(Asker):
         )
 
 
-def _outcome(code: int) -> Outcome:
+def _outcome(code: int) -> CallOutcome:
     if code == ErrorCode.NONE:
-        return Outcome.OK
-    return Outcome.UNKNOWN if code in UNCERTAIN else Outcome.REFUSED
+        return CallOutcome.OK
+    return CallOutcome.UNKNOWN if code in UNCERTAIN else CallOutcome.REFUSED
 
 
 def _is_uncertain(answer: ElectLeadersResponse) -> bool:

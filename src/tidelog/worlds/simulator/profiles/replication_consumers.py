@@ -16,7 +16,7 @@ from tidelog.client.consumer.errors import (
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.events import PositionReset, PositionTruncated
 from tidelog.core.model.ids import TopicPartition
-from tidelog.judge.history import Moved, Read, Seen, Sequence32
+from tidelog.judge.history import Moved, RecordsRead, Seen, Sequence32
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.payloads import from_value
 from tidelog.worlds.simulator.profiles.replication_plan import ReaderPlan
@@ -65,12 +65,12 @@ class ConsumerReader:
 
     def missing(self) -> Iterator[str]:
         """Where it has not come to the end yet."""
-        picture = self.scene.court.picture
+        model = self.scene.checker.model
         for place in self.scene.places:
-            known = picture.partitions.get(str(place))
+            known = model.partitions.get(str(place))
             if known is None or known.leader is None:
                 continue
-            end_offset = picture.mirror(str(place), known.leader).end_offset
+            end_offset = model.log_copy(str(place), known.leader).end_offset
             position = self.consumer.position(place) if place in self._places else None
             if position is None or position < end_offset:
                 yield f"{self.name} is at {position} of {place}: {end_offset}"
@@ -138,7 +138,7 @@ class ConsumerReader:
     ) -> None:
         now_us = self.scene.world.now_us
         self.scene.record(
-            Read(
+            RecordsRead(
                 at_us=now_us,
                 invoked_us=now_us - FETCH_MS_MAX * 1_000,
                 partition=str(place),

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from tidelog.core.node.node import Node
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.record_batch import batches, crc_is_valid
+from tidelog.judge.anomalies import CORRUPTION_SPREAD
 from tidelog.judge.cluster.facts import METADATA
-from tidelog.judge.cluster.mirror import Mirror
+from tidelog.judge.cluster.log_copies import LogCopy
 from tidelog.judge.history import FinalLog, Seen
 from tidelog.worlds.simulator.log_watch import LogWatch
 from tidelog.worlds.simulator.payloads import read_answer
@@ -16,8 +17,6 @@ from tidelog.worlds.simulator.profiles.replication_consumers import ConsumerRead
 from tidelog.worlds.simulator.profiles.replication_readers import Reader
 from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 from tidelog.worlds.simulator.profiles.replication_writers import Writer
-
-SPREAD = "damage stays where it is"
 
 
 class Ending:
@@ -47,14 +46,15 @@ class Ending:
                 for position, header in batches(data):
                     if not crc_is_valid(data, position, header):
                         self._scene.complain(
-                            SPREAD,
+                            CORRUPTION_SPREAD,
                             str(partition.topic_partition),
-                            f"node {node_id} has a bad checksum at offset {header.base_offset}",
+                            node=node_id,
+                            offset=header.base_offset,
                         )
 
     def write_down_logs(self) -> None:
         """The whole log of every partition, as its leader has it."""
-        for partition in sorted(self._scene.court.picture.partitions):
+        for partition in sorted(self._scene.checker.model.partitions):
             leader = self._scene.leader_of(partition)
             if leader is None:
                 continue
@@ -77,10 +77,10 @@ class Ending:
                 yield f"node {node_id} is down: {process.halt_reason}"
         if scene.active_controller() is None:
             yield "there is no active controller"
-        for broker_id, broker in sorted(scene.court.picture.brokers.items()):
+        for broker_id, broker in sorted(scene.checker.model.brokers.items()):
             if broker.is_fenced:
                 yield f"broker {broker_id} is fenced"
-        for partition in sorted(scene.court.picture.partitions):
+        for partition in sorted(scene.checker.model.partitions):
             yield from self._missing_of(partition)
         yield from self._waiting()
         for writer in self._writers:
@@ -90,25 +90,25 @@ class Ending:
             yield from reader.missing()
 
     def _missing_of(self, partition: str) -> Iterator[str]:
-        picture = self._scene.court.picture
-        known = picture.partitions[partition]
+        model = self._scene.checker.model
+        known = model.partitions[partition]
         if known.leader is None:
             yield f"{partition} is not led"
             return
         if known.isr != frozenset(known.replicas):
             yield f"{partition} has only {sorted(known.isr)} of {known.replicas} in sync"
-        mirrors = picture.mirrors.get(partition, {})
-        leader = mirrors.get(known.leader)
+        log_copies = model.log_copies.get(partition, {})
+        leader = log_copies.get(known.leader)
         if leader is None:
             yield f"{partition} has no log on its leader"
             return
         for node_id in known.replicas:
-            replica = picture.replicas.get((partition, node_id))
-            mirror = mirrors.get(node_id)
-            if replica is None or mirror is None:
+            replica = model.replicas.get((partition, node_id))
+            log_copy = log_copies.get(node_id)
+            if replica is None or log_copy is None:
                 yield f"{partition} is not open on {node_id}"
-            elif _differ(mirror, leader):
-                yield f"{partition} on {node_id} ends at {mirror.end_offset}, not as the leader's"
+            elif _differ(log_copy, leader):
+                yield f"{partition} on {node_id} ends at {log_copy.end_offset}, not as the leader's"
             elif replica.high_watermark != leader.end_offset:
                 yield f"{partition} on {node_id} has high watermark {replica.high_watermark}"
 
@@ -120,12 +120,12 @@ class Ending:
                     yield f"node {node_id}: writes to {partition.topic_partition} are parked"
 
 
-def _differ(one: Mirror, other: Mirror) -> bool:
+def _differ(one: LogCopy, other: LogCopy) -> bool:
     """From where both begin: a deleted head may be back on a replica that was not synced."""
     start_offset = max(one.start_offset, other.start_offset)
     tails = [
-        [batch for batch in mirror.batches.values() if batch.end_offset > start_offset]
-        for mirror in (one, other)
+        [batch for batch in log_copy.batches.values() if batch.end_offset > start_offset]
+        for log_copy in (one, other)
     ]
     return one.end_offset != other.end_offset or tails[0] != tails[1]
 

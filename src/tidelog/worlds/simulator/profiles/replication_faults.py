@@ -150,7 +150,7 @@ class Faults:
 
     def _flip_bit(self, step: Step) -> str | None:
         """Often while a follower lags a little: then it asks for what has decayed."""
-        known = self.scene.court.picture.partitions.get(step.who[0])
+        known = self.scene.checker.model.partitions.get(step.who[0])
         if known is None or known.leader is None or self.random.random() < 0.3:
             return self._flip(step)
         followers = [each for each in known.replicas if each != known.leader]
@@ -236,7 +236,7 @@ class Faults:
         The leader's wish is kept back until the follower is there for the third time, so that the
         controller hears of a process that is no more (KIP-903).
         """
-        known = self.scene.court.picture.partitions.get(step.who[0])
+        known = self.scene.checker.model.partitions.get(step.who[0])
         controller = self.scene.active_controller()
         if known is None or known.leader is None or controller in (None, known.leader):
             return None

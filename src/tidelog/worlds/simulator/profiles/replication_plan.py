@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tidelog.judge.history import Acks
+from tidelog.judge.history import WriteAcks
 from tidelog.worlds.simulator.cluster import BROKER, CONTROLLER, NodeLayout, host_of
 from tidelog.worlds.simulator.steps import Step
 
@@ -38,7 +38,7 @@ class WriterPlan:
     """A producer and how it writes."""
 
     name: str
-    acks: Acks
+    acks: WriteAcks
     is_idempotent: bool
     retries: bool
     records_max: int
@@ -195,14 +195,14 @@ def _topics(random: Random, brokers: int) -> tuple[TopicPlan, ...]:
 def _writers(random: Random) -> tuple[WriterPlan, ...]:
     """Always one that is told everything, one that is told what a leader knows, one by chance."""
     kinds = [
-        ("idempotent", Acks.ALL, True, True),
-        ("hasty", Acks.LEADER, False, False),
+        ("idempotent", WriteAcks.ALL, True, True),
+        ("hasty", WriteAcks.LEADER, False, False),
         random.choice(
             (
-                ("idempotent", Acks.ALL, True, True),
-                ("once", Acks.ALL, False, False),
-                ("repeating", Acks.ALL, False, True),
-                ("careless", Acks.NONE, False, False),
+                ("idempotent", WriteAcks.ALL, True, True),
+                ("once", WriteAcks.ALL, False, False),
+                ("repeating", WriteAcks.ALL, False, True),
+                ("careless", WriteAcks.NONE, False, False),
             )
         ),
     ]

@@ -13,7 +13,7 @@ from tidelog.core.wire.messages.api_01_fetch import (
     FetchTopic,
     PartitionData,
 )
-from tidelog.judge.history import Moved, Read
+from tidelog.judge.history import Moved, RecordsRead
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.payloads import read_answer
 from tidelog.worlds.simulator.profiles.replication_asking import Knower, Led
@@ -43,10 +43,10 @@ class Reader(Knower):
         """Where it has not come to the end yet."""
         for place in self.scene.places:
             partition = str(place)
-            known = self.scene.court.picture.partitions.get(partition)
+            known = self.scene.checker.model.partitions.get(partition)
             if known is None or known.leader is None:
                 continue
-            end_offset = self.scene.court.picture.mirror(partition, known.leader).end_offset
+            end_offset = self.scene.checker.model.log_copy(partition, known.leader).end_offset
             if self.positions.get(place, 0) < end_offset:
                 yield f"{self.name} is at {self.positions.get(place)} of {place}: {end_offset}"
 
@@ -143,7 +143,7 @@ class Reader(Knower):
             if not records and corrupt_offset is None:
                 return
             self.scene.record(
-                Read(
+                RecordsRead(
                     at_us=self.scene.world.now_us,
                     invoked_us=invoked_us,
                     partition=str(place),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from random import Random
 
 from tidelog.core.model.ids import PartitionIndex, TopicPartition
-from tidelog.judge.history import Anomaly, Operation, Outcome, Wrote
+from tidelog.judge.anomalies import Anomaly, AnomalyKind
+from tidelog.judge.history import CallOutcome, Operation, Wrote
 from tidelog.worlds.simulator.cluster import SimCluster, host_of
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.network import Conditions, Network
@@ -40,7 +41,7 @@ class ReplicationScene:
             random = self.world.random_for(f"{process.name}/platter")
             process.platter = Platter(random, page_bytes=plan.page_bytes)
         self.observation = Observation(self.cluster)
-        self.court = self.observation.court
+        self.checker = self.observation.checker
         self.history: list[Operation] = []
         self.anomalies: list[Anomaly] = []
         self.places: list[TopicPartition] = []
@@ -66,13 +67,13 @@ class ReplicationScene:
 
     def leader_of(self, partition: str) -> int | None:
         """As the newest metadata says."""
-        known = self.court.picture.partitions.get(partition)
+        known = self.checker.model.partitions.get(partition)
         return known.leader if known is not None else None
 
     def log_start(self, partition: str) -> int:
         """Where a reader that lost its place may begin again."""
         leader = self.leader_of(partition)
-        return 0 if leader is None else self.court.picture.mirror(partition, leader).start_offset
+        return 0 if leader is None else self.checker.model.log_copy(partition, leader).start_offset
 
     def active_controller(self) -> int | None:
         """The quorum leader of the newest epoch, of those that run."""
@@ -94,7 +95,7 @@ class ReplicationScene:
 
     def begin_write(self, write: Wrote) -> None:
         """Until it is told otherwise, its fate is unknown."""
-        assert write.outcome is Outcome.UNKNOWN
+        assert write.outcome is CallOutcome.UNKNOWN
         self._open[write.payloads[0]] = write
 
     def begun_write(self, payload: str) -> Wrote:
@@ -112,11 +113,9 @@ class ReplicationScene:
         for write in list(self._open.values()):
             self.record(write)
 
-    def complain(self, check: str, partition: str, evidence: str) -> None:
+    def complain(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
         """Something that no history is needed to condemn."""
-        self.anomalies.append(
-            Anomaly(check=check, at_us=self.world.now_us, partition=partition, evidence=evidence)
-        )
+        self.anomalies.append(kind.found(at_us=self.world.now_us, partition=partition, **evidence))
 
     def later(self, random: Random, low_ms: int, high_ms: int, act: Callable[[], None]) -> None:
         self.world.after(random.randint(low_ms * 1_000, high_ms * 1_000), act)

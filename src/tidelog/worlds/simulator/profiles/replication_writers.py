@@ -11,7 +11,7 @@ from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket
 from tidelog.client.producer.producer import ProducerMachine
 from tidelog.core.model.ids import TopicPartition
-from tidelog.judge.history import Acks, Outcome, ProducerIdGiven, Wrote
+from tidelog.judge.history import CallOutcome, ProducerIdGiven, WriteAcks, Wrote
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.payloads import to_value
 from tidelog.worlds.simulator.process import WALL_START_MS
@@ -90,7 +90,7 @@ class Writer:
                     invoked_us=self.scene.world.now_us,
                     partition=str(place),
                     payloads=(payload,),
-                    outcome=Outcome.UNKNOWN,
+                    outcome=CallOutcome.UNKNOWN,
                     writer=self.name,
                     acks=self.plan.acks,
                     order=order if self.plan.is_idempotent else None,
@@ -110,14 +110,14 @@ class Writer:
         begun = self.scene.begun_write(payload)
         at_us = self.scene.world.now_us
         if isinstance(outcome, SendOk):
-            if self.plan.acks is Acks.NONE:
+            if self.plan.acks is WriteAcks.NONE:
                 self.scene.record(replace(begun, at_us=at_us))
                 return
-            done = replace(begun, at_us=at_us, outcome=Outcome.OK, base_offset=outcome.offset)
+            done = replace(begun, at_us=at_us, outcome=CallOutcome.OK, base_offset=outcome.offset)
             self.scene.record(done)
             return
         assert outcome is not None
-        told = Outcome.REFUSED if isinstance(outcome, SendRefused) else Outcome.UNKNOWN
+        told = CallOutcome.REFUSED if isinstance(outcome, SendRefused) else CallOutcome.UNKNOWN
         self.scene.record(replace(begun, at_us=at_us, outcome=told, error=outcome.error))
 
 

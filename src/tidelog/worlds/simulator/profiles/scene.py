@@ -14,7 +14,8 @@ from typing import Protocol
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.node import Node
 from tidelog.core.replication.partition import Partition
-from tidelog.judge.history import Anomaly, Damaged, Operation, Outcome, Unplugged, Wrote
+from tidelog.judge.anomalies import Anomaly, AnomalyKind
+from tidelog.judge.history import CallOutcome, MediumDamaged, Operation, PowerLost, Wrote
 from tidelog.worlds.simulator.client import WireClient
 from tidelog.worlds.simulator.network import Conditions, Network
 from tidelog.worlds.simulator.process import Process
@@ -104,7 +105,7 @@ class Scene:
             invoked_us=now_us,
             partition=place.key,
             payloads=payloads,
-            outcome=Outcome.UNKNOWN,
+            outcome=CallOutcome.UNKNOWN,
         )
 
     def record(self, operation: Operation) -> None:
@@ -119,16 +120,14 @@ class Scene:
         for write in list(self.unfinished.values()):
             self.record(write)
 
-    def complain(self, check: str, place: str, evidence: str) -> None:
+    def complain(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
         """Something that no history is needed to condemn."""
-        self.anomalies.append(
-            Anomaly(check=check, at_us=self.world.now_us, partition=place, evidence=evidence)
-        )
+        self.anomalies.append(kind.found(at_us=self.world.now_us, partition=partition, **evidence))
 
     def was_excused(self, key: str, since_us: int) -> bool:
         """Whether records of this partition may have been lost since then."""
         return any(
-            isinstance(operation, Unplugged | Damaged)
+            isinstance(operation, PowerLost | MediumDamaged)
             and operation.partition == key
             and operation.at_us >= since_us
             for operation in self.history
@@ -164,7 +163,7 @@ class Keeper:
             for index in range(topic.partitions):
                 key = topic.key(index)
                 self._scene.record(
-                    Unplugged(
+                    PowerLost(
                         at_us=self._scene.world.now_us,
                         partition=key,
                         floor_offset=self._floors.get(key, 0),
@@ -183,7 +182,7 @@ class Keeper:
 
     def _write_down_damage(self, key: str, start_offset: int, end_offset: int) -> None:
         self._scene.record(
-            Damaged(
+            MediumDamaged(
                 at_us=self._scene.world.now_us,
                 partition=key,
                 start_offset=start_offset,

@@ -16,8 +16,9 @@ from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.messages.api_01_fetch import PartitionData
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.core.wire.schema import Message
-from tidelog.judge.history import FinalLog, Outcome, Seen, Survives, Wrote
-from tidelog.judge.lone_broker.verdict import judge
+from tidelog.judge.anomalies import CORRUPT, CRASHED, HOLE, NOT_RECOVERED
+from tidelog.judge.history import CallOutcome, FinalLog, Seen, Survives, Wrote
+from tidelog.judge.lone_broker.checks import judge
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.client import Trouble
 from tidelog.worlds.simulator.disk import SimDisk
@@ -111,9 +112,9 @@ class StorageRun:
             self._safety_phase()
             self._liveness_phase()
         except NotReached as error:
-            self.scene.complain("does not serve again", "-", str(error))
+            self.scene.complain(NOT_RECOVERED, "-", reason=str(error))
         except Exception as error:
-            self.scene.complain("broke", "-", f"{type(error).__name__}: {error}")
+            self.scene.complain(CRASHED, "-", error=type(error).__name__, message=str(error))
             self.traceback = traceback.format_exc()
         self.scene.close_history()
         anomalies = [*self.scene.anomalies, *judge(self.scene.history)]
@@ -184,7 +185,7 @@ class StorageRun:
         )
         told = produce_answer(answer)
         if told.error_code != ErrorCode.NONE:
-            self.scene.complain("does not serve again", place.key, f"error {told.error_code}")
+            self.scene.complain(NOT_RECOVERED, place.key, reason=f"error {told.error_code}")
             return
         self.scene.record(
             Wrote(
@@ -192,7 +193,7 @@ class StorageRun:
                 invoked_us=invoked_us,
                 partition=place.key,
                 payloads=(payload,),
-                outcome=Outcome.OK,
+                outcome=CallOutcome.OK,
                 base_offset=told.base_offset,
                 survives=Survives.KILL,
             )
@@ -211,14 +212,14 @@ class StorageRun:
             seen, corrupt_offset = read_answer(told.records, next_offset=offset)
             fresh = [record for record in seen if record.offset >= offset]
             if [record.offset for record in fresh] != [offset + n for n in range(len(fresh))]:
-                self.scene.complain("hole", place.key, f"offsets are missing from {offset} on")
+                self.scene.complain(HOLE, place.key, offset=offset)
             records.extend(fresh)
             if fresh:
                 offset = fresh[-1].offset + 1
             if corrupt_offset is not None:
                 offset = max(offset + 1, self._skip_damage(place, corrupt_offset))
             elif not fresh:
-                self.scene.complain("does not serve again", place.key, f"stuck at {offset}")
+                self.scene.complain(NOT_RECOVERED, place.key, reason=f"stuck at {offset}")
                 break
         self.scene.record(
             FinalLog(
@@ -234,7 +235,7 @@ class StorageRun:
         for start_offset, end_offset in self.scene.damages.get(place.key, []):
             if start_offset <= corrupt_offset < end_offset:
                 return end_offset
-        self.scene.complain("corrupt", place.key, f"bad checksum at offset {corrupt_offset}")
+        self.scene.complain(CORRUPT, place.key, offset=corrupt_offset)
         return corrupt_offset + 1
 
     def _fetch(self, place: Place, offset: int) -> PartitionData:

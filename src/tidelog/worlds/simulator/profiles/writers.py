@@ -9,7 +9,8 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.core.wire.sentinels import ACKS_ALL
-from tidelog.judge.history import Outcome, ProducerIdGiven, Survives, Wrote
+from tidelog.judge.anomalies import UNEXPECTED_ANSWER
+from tidelog.judge.history import CallOutcome, ProducerIdGiven, Survives, Wrote
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.client import Trouble
 from tidelog.worlds.simulator.payloads import to_value
@@ -96,7 +97,7 @@ class Writer:
         return self.random.choice((7, 8, 9, 10, 11, 12, 13))
 
     def write_down(
-        self, batch: Batch, outcome: Outcome, *, base_offset: int | None = None, error: str = ""
+        self, batch: Batch, outcome: CallOutcome, *, base_offset: int | None = None, error: str = ""
     ) -> None:
         is_safe = batch.acks == ACKS_ALL and self.scene.fsync != "none"
         if base_offset is not None:
@@ -118,7 +119,10 @@ class Writer:
     def check_refusal(self, batch: Batch, code: int, foreseen: frozenset[ErrorCode]) -> None:
         if code not in foreseen and not (code in DELETED and batch.place.topic.is_deleted):
             self.scene.complain(
-                "unexpected answer", batch.place.key, f"produce by {self.name}: error {code}"
+                UNEXPECTED_ANSWER,
+                batch.place.key,
+                request=f"produce by {self.name}",
+                answer=f"error {code}",
             )
 
 
@@ -142,22 +146,22 @@ class PlainWriter(Writer):
         request = produce(place.topic.name, place.index, batch.data, acks=acks)
         version = self.version_for(place)
         if acks == 0:
-            self.write_down(batch, Outcome.UNKNOWN)
+            self.write_down(batch, CallOutcome.UNKNOWN)
             self.client.call(request, version, lambda answer: None, is_answered=False)
         else:
             self.client.call(request, version, lambda answer: self._on_answer(batch, answer))
 
     def _on_answer(self, batch: Batch, answer: Answer) -> None:
         if isinstance(answer, Trouble):
-            outcome = Outcome.UNKNOWN if answer.was_sent else Outcome.REFUSED
+            outcome = CallOutcome.UNKNOWN if answer.was_sent else CallOutcome.REFUSED
             self.write_down(batch, outcome, error=answer.reason)
             return
         told = produce_answer(answer)
         if told.error_code == ErrorCode.NONE:
-            self.write_down(batch, Outcome.OK, base_offset=told.base_offset)
+            self.write_down(batch, CallOutcome.OK, base_offset=told.base_offset)
             return
         is_uncertain = told.error_code in UNCERTAIN or batch.place.topic.is_deleted
-        outcome = Outcome.UNKNOWN if is_uncertain else Outcome.REFUSED
+        outcome = CallOutcome.UNKNOWN if is_uncertain else CallOutcome.REFUSED
         self.write_down(batch, outcome, error=str(told.error_code))
         self.check_refusal(batch, told.error_code, UNCERTAIN)
 
@@ -203,7 +207,9 @@ class IdempotentWriter(Writer):
         if answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return  # a slow disk: the block of ids is not committed yet
         if answer.error_code != ErrorCode.NONE:
-            self.scene.complain("unexpected answer", "-", f"InitProducerId: {answer.error_code}")
+            self.scene.complain(
+                UNEXPECTED_ANSWER, "-", request="InitProducerId", answer=answer.error_code
+            )
             return
         self._producer = (answer.producer_id, answer.producer_epoch)
         self._session_us = self.scene.world.now_us
@@ -263,7 +269,7 @@ class IdempotentWriter(Writer):
         told = produce_answer(answer)
         if told.error_code == ErrorCode.NONE:
             self._window.remove(batch)
-            self.write_down(batch, Outcome.OK, base_offset=told.base_offset)
+            self.write_down(batch, CallOutcome.OK, base_offset=told.base_offset)
         elif told.error_code in UNCERTAIN:
             batch.is_uncertain = True
         else:
@@ -279,12 +285,14 @@ class IdempotentWriter(Writer):
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             is_old = batch.life < self.scene.process.runs and batch is not self._newest_at(key)
             if not is_old and not self.scene.was_excused(key, self._session_us):
-                self.scene.complain("unexpected answer", key, f"{self.name}: a gap without a loss")
+                self.scene.complain(
+                    UNEXPECTED_ANSWER, key, request=self.name, answer="a gap without a loss"
+                )
         else:
             self.check_refusal(batch, code, frozenset())
         for other in self._window:
             is_known = not other.is_uncertain and (other is batch or not other.is_under_way)
-            outcome = Outcome.REFUSED if is_known else Outcome.UNKNOWN
+            outcome = CallOutcome.REFUSED if is_known else CallOutcome.UNKNOWN
             self.write_down(other, outcome, error=str(code))
         self._window.clear()
         self._producer = None

@@ -1,37 +1,32 @@
-"""The verdict: every check of this room over one history of a replicated cluster."""
+"""Every check of a history of a replicated cluster, and the judge that applies them all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tidelog.judge.beheaded import beheaded
-from tidelog.judge.corrupt import corrupt
-from tidelog.judge.duplicate import duplicate
+from tidelog.judge.anomalies import Anomaly
 from tidelog.judge.excuses import Excuse, Excuses
-from tidelog.judge.gap import gap
-from tidelog.judge.ghost import ghost
-from tidelog.judge.history import Anomaly, History
-from tidelog.judge.lost import lost
-from tidelog.judge.misplaced import misplaced
-from tidelog.judge.non_monotonic import non_monotonic
-from tidelog.judge.phantom import phantom
-from tidelog.judge.producer_ids import producer_id_reused
+from tidelog.judge.history import History
+from tidelog.judge.lost_records import head_missing, lost, read_then_lost
+from tidelog.judge.metadata_answers import producer_id_reused, topic_forgotten, topic_resurrected
+from tidelog.judge.reader_answers import corrupt, gap, non_monotonic
 from tidelog.judge.reordered import reordered
 from tidelog.judge.stale import stale
-from tidelog.judge.topics import topic_forgotten, topic_resurrected
+from tidelog.judge.wrong_records import duplicated, misplaced, refused_but_present, unexpected
 
 CHECKS: tuple[Callable[[History, Excuses], list[Anomaly]], ...] = (
     lost,
-    ghost,
-    duplicate,
+    read_then_lost,
+    duplicated,
     reordered,
     gap,
     stale,
     non_monotonic,
     misplaced,
-    phantom,
+    refused_but_present,
+    unexpected,
     corrupt,
-    beheaded,
+    head_missing,
     producer_id_reused,
     topic_forgotten,
     topic_resurrected,

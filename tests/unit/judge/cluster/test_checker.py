@@ -1,4 +1,4 @@
-"""The court turns elections and lost tails into excuses, and looks no less closely in steps."""
+"""The checker turns elections and lost tails into excuses, and looks no less closely in steps."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from random import Random
 import pytest
 
 from tests.unit.judge.cluster.stage import NODES, Facts, P, batch
-from tidelog.judge.cluster import metadata, quorum
-from tidelog.judge.excuses import Elected, Election, TailLost
+from tidelog.judge.anomalies import METADATA_COMMITTED, QUORUM_MAJORITY
+from tidelog.judge.excuses import ElectionKind, LeaderElected, TailLost
 
 
-def elections(facts: Facts) -> list[Elected]:
-    return [excuse for excuse in facts.court.excuses() if isinstance(excuse, Elected)]
+def elections(facts: Facts) -> list[LeaderElected]:
+    return [excuse for excuse in facts.checker.excuses() if isinstance(excuse, LeaderElected)]
 
 
 def tails(facts: Facts) -> list[TailLost]:
-    return [excuse for excuse in facts.court.excuses() if isinstance(excuse, TailLost)]
+    return [excuse for excuse in facts.checker.excuses() if isinstance(excuse, TailLost)]
 
 
 def test_an_election_tells_how_much_of_the_old_leaders_log_was_kept() -> None:
@@ -28,9 +28,9 @@ def test_an_election_tells_how_much_of_the_old_leaders_log_was_kept() -> None:
     facts.elect(2, 1, isr=frozenset({2, 3}))
 
     first, second = elections(facts)
-    assert (first.leader, first.election) == (1, Election.CLEAN)
+    assert (first.leader, first.election) == (1, ElectionKind.CLEAN)
     assert (second.leader, second.leader_epoch) == (2, 1)
-    assert (second.election, second.kept_end_offset) == (Election.CLEAN, 3)
+    assert (second.election, second.kept_end_offset) == (ElectionKind.CLEAN, 3)
 
 
 def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_what_it_has() -> None:
@@ -38,7 +38,7 @@ def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_wha
     facts.replicated(1)
     for offset in (1, 2):
         facts.append(1, batch(offset))
-    facts.court.on_log(P, 1, start_offset=3)
+    facts.checker.on_log(P, 1, start_offset=3)
 
     facts.elect(2, 1, isr=frozenset({2, 3}))
 
@@ -55,7 +55,7 @@ def with_another_head() -> Facts:
         facts.append(1, batch(offset))
     for offset in (1, 2, 3):
         facts.append(2, batch(offset, by="x"))
-    facts.court.on_log(P, 1, start_offset=3)
+    facts.checker.on_log(P, 1, start_offset=3)
     return facts
 
 
@@ -71,7 +71,7 @@ def test_a_deleted_head_is_compared_as_it_was() -> None:
 
 def test_a_leader_that_began_after_a_deletion_has_its_predecessors_past() -> None:
     facts = with_another_head()
-    facts.court.on_log(P, 3, start_offset=3)
+    facts.checker.on_log(P, 3, start_offset=3)
     facts.elect(3, 1, isr=frozenset({3}))
 
     facts.elect(2, 2, isr=frozenset({2}))
@@ -82,7 +82,7 @@ def test_a_leader_that_began_after_a_deletion_has_its_predecessors_past() -> Non
 def test_a_deleted_head_that_both_held_is_kept() -> None:
     facts = Facts()
     facts.replicated(3)
-    facts.court.on_log(P, 1, start_offset=2)
+    facts.checker.on_log(P, 1, start_offset=2)
 
     facts.elect(2, 1, isr=frozenset({2, 3}))
 
@@ -93,7 +93,7 @@ def test_a_leader_that_lost_power_is_compared_as_it_was() -> None:
     """Its new log was never synced, nor was the deletion of an old one: that comes back."""
     facts = Facts()
     facts.replicated(3)
-    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.checker.on_down(1, floors={P: 0}, because="power loss")
     facts.metadata(isr=frozenset(), leader=None, leader_epoch=1, last_known_leaders=(1,))
     facts.restart(1)
     facts.append(1, batch(0, by="x"), batch(1, by="x"), cut_to=0)
@@ -106,7 +106,7 @@ def test_a_leader_that_lost_power_is_compared_as_it_was() -> None:
 def test_a_winner_has_kept_what_its_predecessor_lost_with_its_power() -> None:
     facts = Facts()
     facts.replicated(3)
-    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.checker.on_down(1, floors={P: 0}, because="power loss")
     facts.restart(1)
     facts.append(1, cut_to=1)
 
@@ -120,7 +120,7 @@ def test_only_the_newest_leader_is_compared_as_it_was() -> None:
     facts = Facts()
     facts.replicated(3)
     facts.elect(2, 1, isr=frozenset({2, 3}))
-    facts.court.on_down(1, floors={P: 0}, because="power loss")
+    facts.checker.on_down(1, floors={P: 0}, because="power loss")
     facts.append(2, batch(3, 1))
 
     facts.elect(3, 2, isr=frozenset({3}))
@@ -149,13 +149,13 @@ def test_the_return_of_the_last_known_leader_is_told_from_an_unclean_election() 
     facts.elect(2, 4, isr=frozenset({2}), last_known_leaders=())
 
     assert [each.election for each in elections(facts)] == [
-        Election.CLEAN,
-        Election.LAST_KNOWN,
-        Election.UNCLEAN,
+        ElectionKind.CLEAN,
+        ElectionKind.LAST_KNOWN,
+        ElectionKind.UNCLEAN,
     ]
 
 
-@pytest.mark.parametrize(("holders", "found"), [((1, 2), set()), ((1,), {quorum.MAJORITY})])
+@pytest.mark.parametrize(("holders", "found"), [((1, 2), set()), ((1,), {QUORUM_MAJORITY.name})])
 def test_a_quorum_leader_may_commit_and_hear_of_a_later_epoch_in_one_step(
     holders: tuple[int, ...], found: set[str]
 ) -> None:
@@ -178,16 +178,16 @@ def test_one_that_did_not_lead_commits_nothing() -> None:
 
     facts.member(2, quorum_epoch=2, voted_for=3, high_watermark=1, applied_end_offset=1)
 
-    assert facts.found() == {metadata.COMMITTED}
+    assert facts.found() == {METADATA_COMMITTED.name}
 
 
 def test_a_power_loss_is_an_excuse_with_a_floor() -> None:
     facts = Facts()
     facts.now_us = 7
 
-    facts.court.on_down(2, floors={P: 3}, because="power loss")
+    facts.checker.on_down(2, floors={P: 3}, because="power loss")
 
-    assert facts.court.excuses()[-1] == TailLost(
+    assert facts.checker.excuses()[-1] == TailLost(
         at_us=7, partition=P, broker_id=2, floor_offset=3, because="power loss"
     )
 
@@ -195,16 +195,16 @@ def test_a_power_loss_is_an_excuse_with_a_floor() -> None:
 def test_a_lost_tail_is_an_excuse_until_the_replica_has_everything_again() -> None:
     facts = Facts()
     facts.replicated(2)
-    facts.court.on_down(3, floors={P: 1}, because="power loss")
+    facts.checker.on_down(3, floors={P: 1}, because="power loss")
     facts.restart(3)
     facts.append(3, cut_to=1)
-    facts.court.judge_step()
+    facts.checker.check_step()
     (lost,) = tails(facts)
     assert lost.until_us is None
 
     facts.now_us = 9
     facts.append(3, batch(1))
-    facts.court.judge_step()
+    facts.checker.check_step()
 
     (lost,) = tails(facts)
     assert lost.until_us == 9
@@ -217,22 +217,22 @@ def test_after_an_unclean_election_the_lost_part_is_no_longer_asked_for() -> Non
     facts.metadata(isr=frozenset({1, 2}), allows_unclean=True)
     facts.elect(3, 1, isr=frozenset({3}))
 
-    assert facts.court.picture.committed_log(P).end_offset == 1
+    assert facts.checker.model.committed_log(P).end_offset == 1
     assert facts.found() == set()
 
 
 def random_step(facts: Facts, random: Random) -> None:
     """Something that may happen, right or wrong."""
     node = random.choice(NODES)
-    mirror = facts.court.picture.mirror(P, node)
+    log_copy = facts.checker.model.log_copy(P, node)
     what = random.choice(("append", "append", "append", "cut", "commit", "isr", "elect", "fence"))
     if what == "append":
         by = random.choice("aaaaaaaaab")
-        facts.append(node, batch(mirror.end_offset, facts.partition.leader_epoch, by=by))
+        facts.append(node, batch(log_copy.end_offset, facts.partition.leader_epoch, by=by))
     elif what == "cut":
-        facts.append(node, cut_to=random.randint(0, mirror.end_offset))
+        facts.append(node, cut_to=random.randint(0, log_copy.end_offset))
     elif what == "commit":
-        facts.commit(node, min(mirror.end_offset, facts.replicas[node].high_watermark + 1))
+        facts.commit(node, min(log_copy.end_offset, facts.replicas[node].high_watermark + 1))
     elif what == "isr":
         isr = frozenset(random.sample(NODES, random.randint(1, 3)))
         facts.metadata(isr=isr, eligible=frozenset(random.sample(NODES, random.randint(0, 1))))
@@ -250,10 +250,10 @@ def test_steps_and_full_checks_agree_on_random_lives(seed: int) -> None:
         for _ in range(30):
             random_step(facts, random)
             if facts is step:
-                facts.court.judge_step()
+                facts.checker.check_step()
             else:
-                facts.court.judge_all()
+                facts.checker.check_all()
 
-    told = [(a.check, a.evidence) for a in everything.court.anomalies]
-    assert [(a.check, a.evidence) for a in step.court.anomalies] == told
+    told = [(a.name, a.text) for a in everything.checker.anomalies]
+    assert [(a.name, a.text) for a in step.checker.anomalies] == told
     assert told, "a life that breaks nothing shows nothing"

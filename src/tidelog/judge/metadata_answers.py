@@ -1,9 +1,33 @@
-"""Topics: one that was created is missing from a list, or one that was deleted is back."""
+"""Metadata as clients see it: producer ids are given once, and topics come and go as answered."""
 
 from __future__ import annotations
 
+from tidelog.judge.anomalies import (
+    PRODUCER_ID_REUSED,
+    TOPIC_FORGOTTEN,
+    TOPIC_RESURRECTED,
+    Anomaly,
+    AnomalyKind,
+)
 from tidelog.judge.excuses import NO_EXCUSES, Excuses
-from tidelog.judge.history import Anomaly, History, Outcome, TopicAsked, TopicsListed
+from tidelog.judge.history import CallOutcome, History, ProducerIdGiven, TopicAsked, TopicsListed
+
+
+def producer_id_reused(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
+    """Producer ids are unique for ever, over every restart (D4-I3, N23)."""
+    given: set[tuple[int, int]] = set()
+    found = []
+    for operation in history:
+        if isinstance(operation, ProducerIdGiven):
+            identity = (operation.producer_id, operation.producer_epoch)
+            if identity in given:
+                found.append(
+                    PRODUCER_ID_REUSED.found(
+                        at_us=operation.at_us, partition="-", producer_id=operation.producer_id
+                    )
+                )
+            given.add(identity)
+    return found
 
 
 def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
@@ -13,7 +37,7 @@ def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Ano
     found: list[Anomaly] = []
     for operation in history:
         if isinstance(operation, TopicAsked):
-            if operation.is_creation and operation.outcome is Outcome.OK:
+            if operation.is_creation and operation.outcome is CallOutcome.OK:
                 created.append(operation)
         elif isinstance(operation, TopicsListed):
             listed = {topic_id for _, topic_id in operation.topics}
@@ -22,7 +46,7 @@ def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Ano
                     deletion.topic == creation.topic
                     and creation.invoked_us <= deletion.at_us
                     and deletion.invoked_us <= operation.at_us
-                    and deletion.outcome is not Outcome.REFUSED
+                    and deletion.outcome is not CallOutcome.REFUSED
                     for deletion in deletions
                 )
                 if (
@@ -30,7 +54,7 @@ def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Ano
                     and not may_be_gone
                     and creation.at_us <= operation.invoked_us
                 ):
-                    found.append(_anomaly("topic forgotten", operation, creation))
+                    found.append(_topic(TOPIC_FORGOTTEN, operation, creation))
     return found
 
 
@@ -40,22 +64,23 @@ def topic_resurrected(history: History, excuses: Excuses = NO_EXCUSES) -> list[A
     found: list[Anomaly] = []
     for operation in history:
         if isinstance(operation, TopicAsked):
-            if not operation.is_creation and operation.outcome is Outcome.OK:
+            if not operation.is_creation and operation.outcome is CallOutcome.OK:
                 deleted.append(operation)
         elif isinstance(operation, TopicsListed):
             listed = {topic_id for _, topic_id in operation.topics}
             found.extend(
-                _anomaly("topic resurrected", operation, deletion)
+                _topic(TOPIC_RESURRECTED, operation, deletion)
                 for deletion in deleted
                 if deletion.topic_id in listed and deletion.at_us <= operation.invoked_us
             )
     return found
 
 
-def _anomaly(check: str, listed: TopicsListed, asked: TopicAsked) -> Anomaly:
-    return Anomaly(
-        check=check,
+def _topic(kind: AnomalyKind, listed: TopicsListed, asked: TopicAsked) -> Anomaly:
+    return kind.found(
         at_us=listed.at_us,
         partition="-",
-        evidence=f"topic {asked.topic} ({asked.topic_id}), answered at {asked.at_us} us",
+        topic=asked.topic,
+        topic_id=asked.topic_id,
+        answered_us=asked.at_us,
     )

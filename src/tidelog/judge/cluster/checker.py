@@ -1,6 +1,6 @@
-"""The court: takes facts in, keeps the picture, and holds every invariant against it.
+"""The checker of a cluster: takes facts in, keeps the model, and holds invariants against it.
 
-`judge_step` looks only at what was touched since the last step; `judge_all` at everything. Either
+`check_step` looks only at what was touched since the last step; `check_all` at everything. Either
 way an anomaly is written down once. Elections and lost tails become excuses for the judges of the
 clients' history, since they are what lets records go.
 """
@@ -11,25 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tidelog.judge.cluster import log_matching
-from tidelog.judge.cluster.completeness import (
-    candidate_completeness,
-    leader_completeness,
-    no_committed_lost,
-)
-from tidelog.judge.cluster.epochs import broker_epochs, partition_epochs
+from tidelog.judge.anomalies import Anomaly
+from tidelog.judge.cluster.cluster_model import ClusterModel, Violation
 from tidelog.judge.cluster.facts import (
     METADATA,
-    Batch,
-    BrokerFacts,
-    Complaint,
-    Life,
-    PartitionFacts,
-    ProducerFacts,
-    QuorumFacts,
-    ReplicaFacts,
+    Incarnation,
+    ObservedBatch,
+    ObservedBroker,
+    ObservedPartition,
+    ObservedProducer,
+    ObservedQuorumNode,
+    ObservedReplica,
 )
-from tidelog.judge.cluster.high_watermark import behind_maximal_isr, on_moved
+from tidelog.judge.cluster.high_watermark import (
+    UnprovenLeaders,
+    behind_maximal_isr,
+    high_watermark_moved,
+)
 from tidelog.judge.cluster.in_sync_set import (
     joined_as_itself,
     quorum_superset,
@@ -39,19 +37,30 @@ from tidelog.judge.cluster.in_sync_set import (
 from tidelog.judge.cluster.leadership import (
     Candidates,
     Leaderships,
+    Predecessors,
+    broker_epochs,
     election_between,
-    not_allowed,
+    election_not_allowed,
+    partition_epochs,
 )
-from tidelog.judge.cluster.metadata import applied_is_committed, image_differs
-from tidelog.judge.cluster.picture import Picture
-from tidelog.judge.cluster.predecessors import Predecessors
-from tidelog.judge.cluster.producers import producer_state
-from tidelog.judge.cluster.quorum import Votes, quorum_leader_completeness, quorum_majority
-from tidelog.judge.cluster.unproven import Unproven
-from tidelog.judge.excuses import BatchesForgotten, Elected, Election, Excuse, TailLost
-from tidelog.judge.history import Anomaly
+from tidelog.judge.cluster.log_invariants import (
+    batches_match,
+    candidate_completeness,
+    leader_completeness,
+    log_matching,
+    no_committed_lost,
+    producer_state,
+)
+from tidelog.judge.cluster.metadata_quorum import (
+    Votes,
+    applied_is_committed,
+    image_differs,
+    quorum_leader_completeness,
+    quorum_majority,
+)
+from tidelog.judge.excuses import BatchesForgotten, ElectionKind, Excuse, LeaderElected, TailLost
 
-STATE_INVARIANTS: tuple[Callable[[Picture, str], Iterator[Complaint]], ...] = (
+STATE_INVARIANTS: tuple[Callable[[ClusterModel, str], Iterator[Violation]], ...] = (
     leader_completeness,
     candidate_completeness,
     behind_maximal_isr,
@@ -64,35 +73,35 @@ STATE_INVARIANTS: tuple[Callable[[Picture, str], Iterator[Complaint]], ...] = (
 )
 """What must hold after every step, for each partition that the step touched."""
 
-WHOLE_INVARIANTS: tuple[Callable[[Picture, str], Iterator[Complaint]], ...] = (
+WHOLE_INVARIANTS: tuple[Callable[[ClusterModel, str], Iterator[Violation]], ...] = (
     *STATE_INVARIANTS,
-    log_matching.log_matching,
+    log_matching,
 )
 """The same and what costs more, now and then for all partitions."""
 
 
 # Size: one class with an input for every kind of fact; splitting it would split its state.
-class Court:
+class ClusterChecker:
     """Inputs: on_*. Outputs: anomalies and excuses."""
 
     def __init__(self, *, now_us: Callable[[], int]) -> None:
-        self.picture = Picture()
+        self.model = ClusterModel()
         self.anomalies: list[Anomaly] = []
         self.elections = 0
         self._now_us = now_us
         self._touched: dict[str, None] = {}
-        self._told: set[Complaint] = set()
+        self._reported: set[tuple[str, str, str]] = set()
         self._leaderships = Leaderships()
         self._candidates = Candidates()
-        self._changes: list[tuple[PartitionFacts, PartitionFacts]] = []
+        self._changes: list[tuple[ObservedPartition, ObservedPartition]] = []
         """Of this step: what a change means is clear when its whole batch is known."""
         self._votes = Votes()
-        self._elected: list[Elected] = []
+        self._elected: list[LeaderElected] = []
         self._deposed_us: dict[tuple[str, int], int] = {}
         self._tails: list[TailLost] = []
         self._forgotten: list[BatchesForgotten] = []
-        self._predecessors = Predecessors(self.picture)
-        self._unproven = Unproven(self.picture)
+        self._predecessors = Predecessors(self.model)
+        self._unproven = UnprovenLeaders(self.model)
         self._deleted: set[str] = set()
         self._unclean_requests: Counter[str] = Counter()
         """Unclean elections that an administrator asked for and that may still be held."""
@@ -109,28 +118,28 @@ class Court:
 
     # What nodes do.
 
-    def on_up(self, life: Life) -> None:
-        """A node runs; its logs are told next, from their beginning."""
-        self.picture.lives[life.node_id] = life
-        for name, mirrors in self.picture.mirrors.items():
-            if life.node_id in mirrors:
-                self._forget_batches(name, life.node_id)
-        self._touch(life.node_id)
+    def on_up(self, incarnation: Incarnation) -> None:
+        """A node runs; its logs are described next, from their beginning."""
+        self.model.incarnations[incarnation.node_id] = incarnation
+        for name, log_copies in self.model.log_copies.items():
+            if incarnation.node_id in log_copies:
+                self._forget_batches(name, incarnation.node_id)
+        self._touch(incarnation.node_id)
 
     def on_down(self, node_id: int, *, floors: dict[str, int] | None, because: str = "") -> None:
         """A node ended; where it may have lost its tail it has a floor."""
-        picture = self.picture
-        picture.lives.pop(node_id, None)
-        picture.registered.pop(node_id, None)
-        for key in [key for key in picture.replicas if key[1] == node_id]:
-            self._note_deposed(picture.replicas.pop(key))
+        model = self.model
+        model.incarnations.pop(node_id, None)
+        model.registered.pop(node_id, None)
+        for key in [key for key in model.replicas if key[1] == node_id]:
+            self._note_deposed(model.replicas.pop(key))
         self._touch(node_id)
         self._unproven.on_down(node_id)
         self._predecessors.on_tails_lost(node_id, floors or ())
         for partition, floor_offset in (floors or {}).items():
-            picture.floors[(partition, node_id)] = floor_offset
-            if floor_offset < picture.committed_log(partition).end_offset:
-                picture.lossy.setdefault(partition, set()).add(node_id)
+            model.floors[(partition, node_id)] = floor_offset
+            if floor_offset < model.committed_log(partition).end_offset:
+                model.lossy.setdefault(partition, set()).add(node_id)
             self._tails.append(
                 TailLost(
                     at_us=self._now_us(),
@@ -143,7 +152,7 @@ class Court:
 
     def on_registered(self, node_id: int, broker_epoch: int) -> None:
         """A node knows the broker epoch of its own registration."""
-        self.picture.registered[node_id] = broker_epoch
+        self.model.registered[node_id] = broker_epoch
         self._touch(node_id)
 
     def on_log(
@@ -153,69 +162,67 @@ class Court:
         *,
         start_offset: int,
         cut_to: int | None = None,
-        appended: Sequence[Batch] = (),
+        appended: Sequence[ObservedBatch] = (),
     ) -> None:
         """A replica's log lost its end, got a new one, or lost its head; in this order."""
-        mirror = self.picture.mirror(partition, node_id)
-        self.picture.floors.pop((partition, node_id), None)
+        log_copy = self.model.log_copy(partition, node_id)
+        self.model.floors.pop((partition, node_id), None)
         if cut_to is not None:
-            if cut_to < mirror.end_offset:
+            if cut_to < log_copy.end_offset:
                 self._forget_batches(partition, node_id)
-            mirror.cut(cut_to)
-        if start_offset > mirror.end_offset:
-            mirror.cut(0)
-            mirror.start_at(start_offset)
-        self._complain(
-            log_matching.on_appended(self.picture, partition, node_id, appended, mirror.newest)
-        )
-        mirror.append(appended)
-        if start_offset != mirror.start_offset:
-            mirror.start_at(start_offset)
+            log_copy.cut(cut_to)
+        if start_offset > log_copy.end_offset:
+            log_copy.cut(0)
+            log_copy.start_at(start_offset)
+        self._report(batches_match(self.model, partition, node_id, appended, log_copy.newest))
+        log_copy.append(appended)
+        if start_offset != log_copy.start_offset:
+            log_copy.start_at(start_offset)
         self._touched[partition] = None
 
-    def on_replica(self, facts: ReplicaFacts) -> None:
-        """Something about a replica is new; its log was told before."""
-        key = (facts.partition, facts.life.node_id)
-        before = self.picture.replicas.get(key)
-        self.picture.replicas[key] = facts
+    def on_replica(self, facts: ObservedReplica) -> None:
+        """Something about a replica is new; its log was described before."""
+        key = (facts.partition, facts.incarnation.node_id)
+        before = self.model.replicas.get(key)
+        self.model.replicas[key] = facts
         if before is not None and before.is_leader and not facts.is_leader:
             self._note_deposed(before)
         if facts.is_leader:
-            committed = self.picture.committed_log(facts.partition)
+            committed = self.model.committed_log(facts.partition)
             if facts.leader_epoch >= committed.since_leader_epoch:
-                mirror = self.picture.mirror(*key)
-                committed.extend(mirror, facts.high_watermark)
+                log_copy = self.model.log_copy(*key)
+                committed.extend(log_copy, facts.high_watermark)
         self._unproven.on_replica(facts)
-        self._complain(self._leaderships.on_replica(facts))
-        self._complain(on_moved(before, facts))
+        self._report(self._leaderships.on_replica(facts))
+        self._report(high_watermark_moved(before, facts))
         self._touched[facts.partition] = None
 
     def on_replica_gone(self, partition: str, node_id: int) -> None:
         """A node has no longer this replica, or cannot use it."""
-        gone = self.picture.replicas.pop((partition, node_id), None)
+        gone = self.model.replicas.pop((partition, node_id), None)
         if gone is not None:
             self._note_deposed(gone)
             self._touched[partition] = None
 
     def on_producers(
-        self, partition: str, node_id: int, remembered: Sequence[ProducerFacts]
+        self, partition: str, node_id: int, remembered: Sequence[ObservedProducer]
     ) -> None:
-        self._complain(producer_state(self.picture, partition, node_id, remembered))
+        self._report(producer_state(self.model, partition, node_id, remembered))
 
     # What metadata says.
 
-    def on_partition(self, facts: PartitionFacts) -> None:
+    def on_partition(self, facts: ObservedPartition) -> None:
         """A committed change, in the order of the metadata log."""
-        before = self.picture.partitions.get(facts.partition)
-        self.picture.partitions[facts.partition] = facts
+        before = self.model.partitions.get(facts.partition)
+        self.model.partitions[facts.partition] = facts
         self._note_minimum(facts)
         self._touched[facts.partition] = None
         for found in (partition_epochs(before, facts), self._leaderships.on_partition(facts)):
-            self._complain(found)
+            self._report(found)
         if before is not None:
-            self._complain(joined_as_itself(self.picture, before, facts))
+            self._report(joined_as_itself(self.model, before, facts))
             self._changes.append((before, facts))
-        self._candidates.on_partition(facts, self.picture.brokers)
+        self._candidates.on_partition(facts, self.model.brokers)
         self._unproven.on_partition(facts)
         election = election_between(before, facts)
         if election is not None:
@@ -223,74 +230,76 @@ class Court:
 
     def on_settings(self, partition: str, *, minimum: int, allows_unclean: bool) -> None:
         """The settings of a topic changed, without any change of the partition itself."""
-        known = self.picture.partitions.get(partition)
+        known = self.model.partitions.get(partition)
         if known is not None:
-            self.picture.partitions[partition] = replace(
+            self.model.partitions[partition] = replace(
                 known,
                 minimum=min(minimum, len(known.replicas)),
                 allows_unclean=allows_unclean,
             )
-            self._note_minimum(self.picture.partitions[partition])
+            self._note_minimum(self.model.partitions[partition])
             self._touched[partition] = None
 
-    def _note_minimum(self, facts: PartitionFacts) -> None:
-        committed = self.picture.committed_log(facts.partition)
+    def _note_minimum(self, facts: ObservedPartition) -> None:
+        committed = self.model.committed_log(facts.partition)
         least = committed.least_minimum
         committed.least_minimum = facts.minimum if least is None else min(least, facts.minimum)
 
     def on_partition_deleted(self, partition: str) -> None:
         """For good: nobody asks about it any more, whatever is left of its logs."""
         self._deleted.add(partition)
-        self.picture.partitions.pop(partition, None)
+        self.model.partitions.pop(partition, None)
         self._touched.pop(partition, None)
 
-    def on_broker(self, facts: BrokerFacts) -> None:
+    def on_broker(self, facts: ObservedBroker) -> None:
         """A committed change of a registration."""
-        self._complain(broker_epochs(self.picture.brokers.get(facts.broker_id), facts))
-        self.picture.brokers[facts.broker_id] = facts
+        self._report(broker_epochs(self.model.brokers.get(facts.broker_id), facts))
+        self.model.brokers[facts.broker_id] = facts
         self._touch(facts.broker_id)
 
     def on_broker_forgotten(self, broker_id: int) -> None:
-        self.picture.brokers.pop(broker_id, None)
+        self.model.brokers.pop(broker_id, None)
         self._touch(broker_id)
 
-    def on_image_differs(self, life: Life, evidence: str) -> None:
+    def on_image_differs(self, incarnation: Incarnation, difference: str) -> None:
         """A node believes something else than what is committed."""
-        self._complain(image_differs(life, evidence))
+        self._report(image_differs(incarnation, difference))
 
-    def on_quorum(self, facts: QuorumFacts) -> None:
-        """Something about a node's part in the quorum is new; its log was told before."""
-        before = self.picture.quorum.get(facts.life.node_id)
-        self.picture.quorum[facts.life.node_id] = facts
+    def on_quorum(self, facts: ObservedQuorumNode) -> None:
+        """Something about a node's part in the quorum is new; its log was described before."""
+        before = self.model.quorum.get(facts.incarnation.node_id)
+        self.model.quorum[facts.incarnation.node_id] = facts
         # A leader may commit something, hear of a later epoch and resign within one step.
-        led_before = before is not None and before.is_leader and before.life == facts.life
+        led_before = (
+            before is not None and before.is_leader and before.incarnation == facts.incarnation
+        )
         if facts.is_leader or led_before:
-            mirror = self.picture.mirror(METADATA, facts.life.node_id)
-            self.picture.committed_log(METADATA).extend(mirror, facts.high_watermark)
-        self._complain(self._votes.on_quorum(facts))
-        self._complain(applied_is_committed(self.picture, facts))
+            log_copy = self.model.log_copy(METADATA, facts.incarnation.node_id)
+            self.model.committed_log(METADATA).extend(log_copy, facts.high_watermark)
+        self._report(self._votes.on_quorum(facts))
+        self._report(applied_is_committed(self.model, facts))
         self._touched[METADATA] = None
 
-    # Judging.
+    # Checking.
 
-    def judge_step(self) -> None:
+    def check_step(self) -> None:
         """Hold the invariants against what was touched since the last step."""
-        self._judge_elections()
+        self._check_elections()
         if self._touched:
             touched, self._touched = self._touched, {}
-            picture = self.picture
+            model = self.model
             for partition in touched:
                 for invariant in STATE_INVARIANTS:
-                    for complaint in invariant(picture, partition):
-                        self._complain((complaint,))
+                    for violation in invariant(model, partition):
+                        self._report((violation,))
                 self._close_tails(partition)
 
-    def judge_all(self) -> None:
+    def check_all(self) -> None:
         """Hold every invariant against everything."""
-        self._judge_elections()
-        for partition in self.picture.names():
+        self._check_elections()
+        for partition in self.model.names():
             for invariant in WHOLE_INVARIANTS:
-                self._complain(invariant(self.picture, partition))
+                self._report(invariant(self.model, partition))
             self._close_tails(partition)
 
     def excuses(self) -> list[Excuse]:
@@ -306,36 +315,32 @@ class Court:
 
     def _touch(self, node_id: int) -> None:
         """Something about a node concerns all partitions that it has."""
-        for name, mirrors in self.picture.mirrors.items():
-            if node_id in mirrors and name not in self._deleted:
+        for name, log_copies in self.model.log_copies.items():
+            if node_id in log_copies and name not in self._deleted:
                 self._touched[name] = None
 
-    def _complain(self, found: Iterable[Complaint]) -> None:
-        for complaint in found:
-            if complaint not in self._told:
-                self._told.add(complaint)
-                self.anomalies.append(
-                    Anomaly(
-                        check=complaint.invariant,
-                        at_us=self._now_us(),
-                        partition=complaint.partition,
-                        evidence=complaint.evidence,
-                    )
-                )
+    def _report(self, found: Iterable[Violation]) -> None:
+        for kind, partition, evidence in found:
+            anomaly = kind.found(at_us=self._now_us(), partition=partition, **evidence)
+            key = (anomaly.name, partition, anomaly.text)
+            if key not in self._reported:
+                self._reported.add(key)
+                self.anomalies.append(anomaly)
 
     # Elections.
 
-    def _judge_elections(self) -> None:
+    def _check_elections(self) -> None:
         changes, self._changes = self._changes, []
         for before, after in changes:
             if self._unclean_requests[after.partition] == 0:
-                self._complain(not_allowed(before, after, self._candidates, self.picture.brokers))
+                found = election_not_allowed(before, after, self._candidates, self.model.brokers)
+                self._report(found)
 
-    def _on_election(self, facts: PartitionFacts, election: Election) -> None:
+    def _on_election(self, facts: ObservedPartition, election: ElectionKind) -> None:
         assert facts.leader is not None
         self.elections += 1
         partition = facts.partition
-        elected = Elected(
+        elected = LeaderElected(
             at_us=self._now_us(),
             partition=partition,
             leader=facts.leader,
@@ -345,16 +350,16 @@ class Court:
             believed_until_us=self._now_us(),
         )
         self._elected.append(elected)
-        if election is not Election.CLEAN:
+        if election is not ElectionKind.CLEAN:
             self._unproven.on_unclean(facts)
         self._cut_committed(elected)
 
-    def _cut_committed(self, elected: Elected) -> None:
+    def _cut_committed(self, elected: LeaderElected) -> None:
         """Only where an excuse says so: an unclean election, or a lost tail of the last leader."""
         partition = elected.partition
-        committed = self.picture.committed_log(partition)
-        agreed_end_offset = self.picture.agreement(partition, elected.leader)
-        if elected.election is Election.CLEAN or agreed_end_offset >= committed.end_offset:
+        committed = self.model.committed_log(partition)
+        agreed_end_offset = self.model.agreement(partition, elected.leader)
+        if elected.election is ElectionKind.CLEAN or agreed_end_offset >= committed.end_offset:
             return
         has_lost = any(
             tail.partition == partition
@@ -363,21 +368,21 @@ class Court:
             and tail.until_us is None
             for tail in self._tails
         )
-        if elected.election is Election.UNCLEAN or has_lost:
+        if elected.election is ElectionKind.UNCLEAN or has_lost:
             committed.cut(agreed_end_offset, leader_epoch=elected.leader_epoch)
-            for mirror in self.picture.mirrors[partition].values():
-                mirror.disagree()
+            for log_copy in self.model.log_copies[partition].values():
+                log_copy.disagree()
 
     def _close_tails(self, partition: str) -> None:
         """A replica that has come back and holds all that is committed has recovered."""
-        picture = self.picture
+        model = self.model
         for index, tail in enumerate(self._tails):
             if tail.partition != partition or tail.until_us is not None:
                 continue
             node_id = tail.broker_id
-            is_back = (partition, node_id) in picture.replicas
-            committed = picture.committed_log(partition)
-            if is_back and picture.agreement(partition, node_id) >= committed.end_offset:
+            is_back = (partition, node_id) in model.replicas
+            committed = model.committed_log(partition)
+            if is_back and model.agreement(partition, node_id) >= committed.end_offset:
                 self._tails[index] = replace(tail, until_us=self._now_us())
 
     def _forget_batches(self, partition: str, node_id: int) -> None:
@@ -385,7 +390,7 @@ class Court:
             BatchesForgotten(at_us=self._now_us(), partition=partition, broker_id=node_id)
         )
 
-    def _note_deposed(self, replica: ReplicaFacts) -> None:
+    def _note_deposed(self, replica: ObservedReplica) -> None:
         if replica.is_leader:
             self._deposed_us[(replica.partition, replica.leader_epoch)] = self._now_us()
 
@@ -394,7 +399,7 @@ class Court:
         now_us = self._now_us()
         still = [
             now_us
-            for replica in self.picture.replicas.values()
+            for replica in self.model.replicas.values()
             if replica.partition == partition
             and replica.is_leader
             and replica.leader_epoch < leader_epoch

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from tidelog.judge.excuses import BatchDamaged, Elected, Election, TailLost
-from tidelog.judge.history import Acks, EndAsked, FinalLog, Moved, Outcome, Read, Seen, Wrote
+from tidelog.judge.excuses import BatchDamaged, ElectionKind, LeaderElected, TailLost
+from tidelog.judge.history import (
+    CallOutcome,
+    EndAsked,
+    FinalLog,
+    Moved,
+    RecordsRead,
+    Seen,
+    WriteAcks,
+    Wrote,
+)
 
 P = "orders-0"
-UNKNOWN, REFUSED = Outcome.UNKNOWN, Outcome.REFUSED
-ACKS_1 = Acks.LEADER
-CLEAN, UNCLEAN, LAST_KNOWN = Election.CLEAN, Election.UNCLEAN, Election.LAST_KNOWN
+UNKNOWN, REFUSED = CallOutcome.UNKNOWN, CallOutcome.REFUSED
+ACKS_1 = WriteAcks.LEADER
+CLEAN, UNCLEAN, LAST_KNOWN = ElectionKind.CLEAN, ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN
 
 
 def seen(payloads: str, first: int, leader_epoch: int | None = None) -> tuple[Seen, ...]:
@@ -24,8 +33,8 @@ def wrote(
     payloads: str,
     base_offset: int | None = None,
     *,
-    outcome: Outcome = Outcome.OK,
-    acks: Acks = Acks.ALL,
+    outcome: CallOutcome = CallOutcome.OK,
+    acks: WriteAcks = WriteAcks.ALL,
     writer: str = "w",
     order: int | None = None,
     invoked: int | None = None,
@@ -53,8 +62,8 @@ def read(
     reader: str = "r",
     known: int | None = None,
     served: int | None = None,
-) -> Read:
-    return Read(
+) -> RecordsRead:
+    return RecordsRead(
         at_us=at,
         invoked_us=at - 1,
         partition=P,
@@ -106,9 +115,9 @@ def final(
 
 
 def elected(
-    at: int, election: Election, *, kept: int, leader: int = 1, leader_epoch: int | None = None
-) -> Elected:
-    return Elected(
+    at: int, election: ElectionKind, *, kept: int, leader: int = 1, leader_epoch: int | None = None
+) -> LeaderElected:
+    return LeaderElected(
         at_us=at,
         partition=P,
         leader=leader,

@@ -1,6 +1,6 @@
-"""Mirrors: the batches of every replica's log, and of the one log that is committed.
+"""Copies of logs: the batches of every replica's log, and of the one log that is committed.
 
-A mirror is fed by what was cut and what was appended, so keeping it costs only what is new. How far
+A copy is fed by what was cut and what was appended, so keeping it costs only what is new. How far
 a replica agrees with the committed log is remembered, and looked at again from there.
 """
 
@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.judge.cluster.facts import Batch
+from tidelog.judge.cluster.facts import ObservedBatch
 
 
-class Mirror:
+class LogCopy:
     """One replica's log: its batches by base offset, in order."""
 
     __slots__ = ("agreed_end_offset", "batches", "deleted", "end_offset", "start_offset")
 
     def __init__(self) -> None:
-        self.batches: dict[int, Batch] = {}
-        self.deleted: dict[int, Batch] = {}
+        self.batches: dict[int, ObservedBatch] = {}
+        self.deleted: dict[int, ObservedBatch] = {}
         """Its head as it was: who held something else there has another history."""
         self.start_offset = 0
         self.end_offset = 0
         self.agreed_end_offset = 0
         """Up to here it is known to hold what is committed."""
 
-    def copy(self) -> Mirror:
+    def copy(self) -> LogCopy:
         """As it is now."""
-        twin = Mirror()
+        twin = LogCopy()
         twin.batches, twin.deleted = dict(self.batches), dict(self.deleted)
         twin.start_offset, twin.end_offset = self.start_offset, self.end_offset
         return twin
@@ -47,7 +47,7 @@ class Mirror:
         if batches and self.end_offset > newest.end_offset:
             self.end_offset = newest.end_offset
 
-    def append(self, batches: Iterable[Batch]) -> None:
+    def append(self, batches: Iterable[ObservedBatch]) -> None:
         for batch in batches:
             if not self.batches and batch.base_offset != self.end_offset:
                 self.deleted.clear()
@@ -73,11 +73,11 @@ class Mirror:
     def first_known_offset(self) -> int:
         return next(iter(self.deleted), self.first_base_offset)
 
-    def known(self, base_offset: int) -> Batch | None:
+    def known(self, base_offset: int) -> ObservedBatch | None:
         """The batch that is there, or was there until its deletion."""
         return self.batches.get(base_offset) or self.deleted.get(base_offset)
 
-    def inherit(self, predecessor: Mirror) -> None:
+    def inherit(self, predecessor: LogCopy) -> None:
         """Where it began later than its predecessor, its past is its predecessor's."""
         first_offset = self.first_known_offset
         past = {**predecessor.deleted, **predecessor.batches}
@@ -85,7 +85,7 @@ class Mirror:
         self.deleted = {**earlier, **self.deleted}
 
     @property
-    def newest(self) -> Batch | None:
+    def newest(self) -> ObservedBatch | None:
         if not self.batches:
             return None
         return self.batches[next(reversed(self.batches))]
@@ -95,27 +95,27 @@ class Mirror:
         self.agreed_end_offset = self.first_base_offset
 
 
-class Committed:
+class CommittedLog:
     """The records that must stay: everything that was ever below a leader's high watermark."""
 
     __slots__ = ("batches", "end_offset", "least_minimum", "since_leader_epoch")
 
     def __init__(self) -> None:
-        self.batches: dict[int, Batch] = {}
+        self.batches: dict[int, ObservedBatch] = {}
         self.end_offset = 0
         self.since_leader_epoch = -1
         """Leaders before this one were overruled uncleanly; what they commit counts no more."""
         self.least_minimum: int | None = None
         """With how few replicas in sync any of it may have been committed."""
 
-    def extend(self, mirror: Mirror, end_offset: int) -> None:
+    def extend(self, log_copy: LogCopy, end_offset: int) -> None:
         """A leader committed its log up to this offset."""
-        if not self.batches and mirror.first_base_offset > self.end_offset:
-            self.end_offset = mirror.first_base_offset
+        if not self.batches and log_copy.first_base_offset > self.end_offset:
+            self.end_offset = log_copy.first_base_offset
         while self.end_offset < end_offset:
-            batch = mirror.batches.get(self.end_offset)
+            batch = log_copy.batches.get(self.end_offset)
             if batch is None or batch.end_offset > end_offset:
-                self.end_offset = max(self.end_offset, min(end_offset, mirror.end_offset))
+                self.end_offset = max(self.end_offset, min(end_offset, log_copy.end_offset))
                 return
             self.batches[batch.base_offset] = batch
             self.end_offset = batch.end_offset
@@ -128,19 +128,19 @@ class Committed:
         self.since_leader_epoch = leader_epoch
 
 
-def agreement(mirror: Mirror, committed: Committed) -> int:
+def agreement(log_copy: LogCopy, committed: CommittedLog) -> int:
     """Up to where the replica holds the committed log; its deleted head counts as held."""
-    offset = mirror.agreed_end_offset
+    offset = log_copy.agreed_end_offset
     while offset < committed.end_offset:
-        mine = mirror.batches.get(offset)
+        mine = log_copy.batches.get(offset)
         if mine is None or mine != committed.batches.get(offset, mine):
             break
         offset = mine.end_offset
-    mirror.agreed_end_offset = offset
+    log_copy.agreed_end_offset = offset
     return offset
 
 
-def common_end(one: Mirror, other: Mirror) -> int:
+def common_end(one: LogCopy, other: LogCopy) -> int:
     """The end of the longest common prefix; a deleted head is compared as it was."""
     offset = max(one.first_known_offset, other.first_known_offset)
     while True:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.judge.cluster.stage import Facts, P, batch
-from tidelog.judge.cluster.facts import BrokerFacts
-from tidelog.judge.cluster.high_watermark import BEHIND_ISR
+from tidelog.judge.anomalies import BEHIND_MAXIMAL_ISR
+from tidelog.judge.cluster.facts import ObservedBroker
 
 BOTH = frozenset({1, 2})
 
@@ -16,8 +16,8 @@ def the_last_known_leader_returns() -> Facts:
     facts.replica(2, high_watermark=2)
     facts.metadata(isr=frozenset(), leader=None, leader_epoch=1, last_known_leaders=(1,))
     facts.restart(1)
-    facts.court.on_registered(1, 21)
-    facts.court.on_broker(BrokerFacts(broker_id=1, broker_epoch=21, is_fenced=False))
+    facts.checker.on_registered(1, 21)
+    facts.checker.on_broker(ObservedBroker(broker_id=1, broker_epoch=21, is_fenced=False))
     facts.replica(1, high_watermark=1, held_end_offset=1)
     facts.elect(1, 2, isr=frozenset({1}), last_known_leaders=())
     return facts
@@ -36,17 +36,17 @@ def test_the_next_leader_may_know_a_later_mark_than_the_returned_one_has_synced(
     the_other_joins_and_leads(facts)
 
     assert facts.found() == set()
-    assert facts.court.picture.unproven == {(P, 1): 3}
+    assert facts.checker.model.unproven == {(P, 1): 3}
 
 
 def test_it_is_proven_once_it_vouches_for_all_that_it_began_with() -> None:
     facts = the_last_known_leader_returns()
     facts.replica(1, held_end_offset=2)
-    assert facts.court.picture.unproven == {(P, 1): 3}
+    assert facts.checker.model.unproven == {(P, 1): 3}
 
     facts.replica(1, held_end_offset=3)
 
-    assert facts.court.picture.unproven == {}
+    assert facts.checker.model.unproven == {}
 
 
 def test_a_log_that_was_cut_is_proven_by_what_is_left() -> None:
@@ -54,19 +54,19 @@ def test_a_log_that_was_cut_is_proven_by_what_is_left() -> None:
 
     facts.append(1, cut_to=2)
 
-    assert facts.court.picture.unproven == {}
+    assert facts.checker.model.unproven == {}
 
 
 def test_a_mark_beyond_what_it_began_with_is_a_violation() -> None:
     facts = the_last_known_leader_returns()
     the_other_joins_and_leads(facts)
     facts.append(2, batch(3, 3))
-    facts.court.on_log(P, 1, start_offset=0, appended=[batch(3, 3)])
+    facts.checker.on_log(P, 1, start_offset=0, appended=[batch(3, 3)])
     assert facts.found() == set()
 
     facts.commit(2, 4)
 
-    assert facts.found() == {BEHIND_ISR}
+    assert facts.found() == {BEHIND_MAXIMAL_ISR.name}
 
 
 def test_one_that_left_the_set_must_have_synced_before_it_joins_again() -> None:
@@ -78,7 +78,7 @@ def test_one_that_left_the_set_must_have_synced_before_it_joins_again() -> None:
 
     facts.metadata(isr=BOTH, eligible=frozenset())
 
-    assert facts.found() == {BEHIND_ISR}
+    assert facts.found() == {BEHIND_MAXIMAL_ISR.name}
 
 
 def test_after_a_restart_nothing_is_owed_any_more() -> None:
@@ -86,7 +86,7 @@ def test_after_a_restart_nothing_is_owed_any_more() -> None:
 
     facts.restart(1)
 
-    assert facts.court.picture.unproven == {}
+    assert facts.checker.model.unproven == {}
 
 
 def test_a_leader_by_a_clean_election_has_no_such_time() -> None:
@@ -97,7 +97,7 @@ def test_a_leader_by_a_clean_election_has_no_such_time() -> None:
 
     facts.elect(2, 1)
 
-    assert facts.found() == {BEHIND_ISR}
+    assert facts.found() == {BEHIND_MAXIMAL_ISR.name}
 
 
 def test_it_counts_from_where_it_hears_of_its_election() -> None:
@@ -111,5 +111,5 @@ def test_it_counts_from_where_it_hears_of_its_election() -> None:
     lone = frozenset({3})
     facts.replica(3, is_leader=True, leader_epoch=1, isr=lone, maximal_isr=lone)
 
-    assert facts.court.picture.unproven == {(P, 3): 4}
+    assert facts.checker.model.unproven == {(P, 3): 4}
     assert facts.found() == set()
