@@ -20,7 +20,7 @@ from tidelog.client.shells.blocking_clients import Admin, Consumer, Producer
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
 from tidelog.cluster.processes import Process
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.model.ids import PartitionIndex, TopicPartition
+from tidelog.core.model.ids import TopicPartition
 
 pytestmark = pytest.mark.xdist_group("cluster-api")
 
@@ -232,7 +232,7 @@ def test_data_outlives_a_cluster_and_is_resumed(tmp_path: Path) -> None:
     with tidelog.Cluster(data=data) as again:
         assert again.launcher.plan.cluster_id == cluster_id
         with Consumer({"bootstrap.servers": again.bootstrap_servers}) as consumer:
-            place = TopicPartition("kept", PartitionIndex(0))
+            place = TopicPartition("kept", 0)
             consumer.assign([place])
             consumer.seek_to_beginning(place)
             records = wait_until(lambda: consumer.poll(1.0), "the record", within_s=60)

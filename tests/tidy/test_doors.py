@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
@@ -137,6 +137,44 @@ def test_a_door_of_the_plan_is_open(path: str, line: str) -> None:
     assert judge_doors(source) == []
 
 
-def test_every_door_leads_to_a_room() -> None:
-    assert {room for rooms in DOORS.values() for room in rooms} <= DOORS.keys()
-    assert LIBRARIES.keys() <= DOORS.keys()
+def judge_plan(
+    doors: Mapping[str, Iterable[str]], libraries: Iterable[str], modules: Iterable[str]
+) -> list[str]:
+    """Rooms of the plan without a module, and doors or libraries of rooms that it does not have."""
+    existing = {""}
+    for module in modules:
+        parts = module.split(".")
+        existing |= {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+    complaints = [f"there is no room {room}" for room in doors if room not in existing]
+    complaints += [
+        f"the door from {room} to {target} leads nowhere"
+        for room, targets in doors.items()
+        for target in targets
+        if target not in doors or target not in existing
+    ]
+    return complaints + [
+        f"libraries for no room: {room}" for room in libraries if room not in doors
+    ]
+
+
+def test_every_door_leads_to_a_room_that_exists() -> None:
+    modules = [source.module for source in python_files("src") if source.module is not None]
+    assert judge_plan(DOORS, LIBRARIES, modules) == []
+
+
+@pytest.mark.parametrize(
+    ("doors", "libraries", "count"),
+    [
+        ({"core.wire": ()}, (), 0),
+        ({"core.wire": (), "core.model": ("core.wire",)}, ("core.wire",), 0),
+        ({"core.wire": (), "core.groups": ()}, (), 1),
+        ({"core.wire": (), "core.groups": (), "core.model": ("core.groups",)}, (), 2),
+        ({"core.wire": ("core.model",)}, (), 1),
+        ({"core.wire": ()}, ("core.model",), 1),
+    ],
+)
+def test_a_door_that_leads_nowhere_is_noticed(
+    doors: dict[str, tuple[str, ...]], libraries: tuple[str, ...], count: int
+) -> None:
+    modules = ["core.wire.crc", "core.model.ids"]
+    assert len(judge_plan(doors, libraries, modules)) == count

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from tidelog.core.controller.events import BrokerFenced, BrokerLeaves, BrokerUnfenced
 from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import (
     FENCED,
     UNFENCED,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import PartitionChangeRecord
 from tidelog.core.model.errors import ErrorCode
 

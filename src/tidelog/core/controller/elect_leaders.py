@@ -16,7 +16,7 @@ from tidelog.core.controller.election import Election
 from tidelog.core.controller.partition_change import PartitionTarget
 from tidelog.core.controller.partition_changes import PartitionChanges, Settings
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 
 ELECTIONS_PER_ROUND = 1_000

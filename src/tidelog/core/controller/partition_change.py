@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tidelog.core.controller.election import Elected, Election, ElectionRules, elect
 from tidelog.core.metadata.cluster import PartitionState
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import NO_LEADER, PartitionChangeRecord
 
 

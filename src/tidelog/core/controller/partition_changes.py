@@ -18,7 +18,7 @@ from tidelog.core.controller.partition_change import (
 )
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import MetadataRecord
 
 

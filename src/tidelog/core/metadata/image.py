@@ -39,7 +39,7 @@ from tidelog.core.metadata.cluster import (
     partition_record,
 )
 from tidelog.core.metadata.features import METADATA_VERSION
-from tidelog.core.metadata.partition_index import PartitionIndex, PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey, PartitionsByBroker
 from tidelog.core.metadata.records import (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -76,7 +76,7 @@ class ClusterImage:
         self.next_producer_id = 0
         self.colliding_names: dict[str, list[str]] = {}
         """The topics with "." or "_" in their name, by the form that metrics would give them."""
-        self._index: PartitionIndex | None = None
+        self._index: PartitionsByBroker | None = None
         self._has_changed = True
 
     def apply(self, record: MetadataRecord) -> Change | None:
@@ -85,10 +85,10 @@ class ClusterImage:
         return _APPLIERS[type(record)](self, record)
 
     @property
-    def index(self) -> PartitionIndex:
+    def index(self) -> PartitionsByBroker:
         """Which partitions a broker is in; built when somebody asks for the first time."""
         if self._index is None:
-            self._index = PartitionIndex(self.topics.values())
+            self._index = PartitionsByBroker(self.topics.values())
         return self._index
 
     def copy(self) -> ClusterImage:

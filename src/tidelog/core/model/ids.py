@@ -1,16 +1,15 @@
-"""Typed ids: every number that means something has a type of its own."""
+"""Ids that many rooms share.
+
+A topic id has a type of its own, so that it is not mistaken for one of the other ids of sixteen
+bytes: directories, processes, clusters. Broker ids, offsets and epochs are plain `int`s: what they
+mean is in the full names of parameters and fields (`leader_epoch`, `log_end_offset`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NewType
 
-BrokerId = NewType("BrokerId", int)
-PartitionIndex = NewType("PartitionIndex", int)
-ProducerId = NewType("ProducerId", int)
-ProducerEpoch = NewType("ProducerEpoch", int)
-LeaderEpoch = NewType("LeaderEpoch", int)
-Offset = NewType("Offset", int)
 TopicId = NewType("TopicId", bytes)
 """Sixteen bytes; shown to people in Kafka's url-safe base64 form."""
 

@@ -9,7 +9,7 @@ from tests.unit.core.metadata import given
 from tidelog.core.controller.partition_changes import PartitionChanges
 from tidelog.core.metadata.cluster import PartitionState, partition_record
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import MetadataRecord, RegisterBrokerRecord, TopicRecord
 
 ID = given.topic_id(1)

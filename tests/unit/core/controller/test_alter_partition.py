@@ -26,7 +26,7 @@ from tidelog.core.controller.alter_partition import (
 from tidelog.core.controller.events import IsrChangeAccepted, IsrChangeRefused
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 
 BEFORE = replace(state(1, 2, 3, isr=(1, 2)), leader_epoch=5, partition_epoch=7)

@@ -28,7 +28,7 @@ from tidelog.core.controller.elect_leaders import (
 from tidelog.core.controller.election import Election
 from tidelog.core.controller.events import ElectionKind, LeaderElected
 from tidelog.core.metadata.cluster import PartitionState
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import ClearElrRecord, MetadataRecord
 
 Decided = tuple[list[MetadataRecord], list[object]]

@@ -22,7 +22,7 @@ from tidelog.core.metadata.cluster import (
     UNASSIGNED_DIRECTORY,
 )
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
 

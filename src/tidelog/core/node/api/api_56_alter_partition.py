@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.core.controller.alter_partition import IsrChange, IsrChanged, Member
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
 from tidelog.core.node.controller.committed_answers import answer_when_committed

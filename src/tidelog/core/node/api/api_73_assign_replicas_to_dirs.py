@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.controller.directories import Placed
-from tidelog.core.metadata.partition_index import PartitionKey
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
 from tidelog.core.node.controller.committed_answers import answer_when_committed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tidelog.core.model.ids import PartitionIndex, TopicPartition
+from tidelog.core.model.ids import TopicPartition
 from tidelog.judge.anomalies import Anomaly, AnomalyKind
 from tidelog.judge.history import CallOutcome, Operation, Wrote
 from tidelog.worlds.simulator.cluster import SimCluster, host_of
@@ -59,7 +59,7 @@ class ReplicationScene:
     # Places.
 
     def add_topic(self, name: str, partitions: int) -> None:
-        self.places += [TopicPartition(name, PartitionIndex(index)) for index in range(partitions)]
+        self.places += [TopicPartition(name, index) for index in range(partitions)]
 
     def forget_topic(self, name: str) -> None:
         self.deleted.add(name)

@@ -20,7 +20,7 @@ class PartitionKey(NamedTuple):
     partition: int
 
 
-class PartitionIndex:
+class PartitionsByBroker:
     """Invariant: every set holds exactly the partitions of which its name is true."""
 
     def __init__(self, topics: Iterable[TopicState]) -> None:
@@ -77,7 +77,7 @@ class PartitionIndex:
 
     def check(self, topics: Iterable[TopicState]) -> None:
         """As if it were built anew."""
-        fresh = PartitionIndex(topics)
+        fresh = PartitionsByBroker(topics)
         for mine, theirs in (
             (self._in_sync, fresh._in_sync),
             (self._eligible, fresh._eligible),
