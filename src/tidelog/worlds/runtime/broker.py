@@ -32,7 +32,7 @@ from tidelog.worlds.runtime.config_file import BadConfiguration, load_settings
 from tidelog.worlds.runtime.events import BrokerFailed, BrokerReady, BrokerStopping
 from tidelog.worlds.runtime.log_lines import LogLines
 from tidelog.worlds.runtime.machine import (
-    CannotStart,
+    MachineUnfit,
     advertised_listeners,
     bind,
     listen,
@@ -55,7 +55,7 @@ _YOUNG_OBJECTS_MAX = 50_000
 _STDIN_BYTES = 4096
 _CLOSE_WITHIN_MS = 1_000
 _HAND_OVER_WITHIN_MS = 5_000
-"""So long a broker that was asked to stop may take to hand over what it leads."""
+"""Maximum time for a broker that was asked to stop to hand over what it leads."""
 
 
 def run_broker(
@@ -94,7 +94,7 @@ def run_broker(
             stop_with_stdin=stop_with_stdin,
         )
         broker.loop.run_until_complete(broker.run(started_ns, ready_file))
-    except (CannotStart, NotOurDirectory, DiskError) as error:
+    except (MachineUnfit, NotOurDirectory, DiskError) as error:
         return _refuse(f"cannot start: {error}")
     for lock in locks:
         os.close(lock)
@@ -311,7 +311,7 @@ def _checked_overrides(text: str) -> tuple[str, dict[str, int]]:
     try:
         return text, per_ip_overrides(text)
     except ValueError as error:
-        raise CannotStart(f"{PER_IP_OVERRIDES}: {error}") from error
+        raise MachineUnfit(f"{PER_IP_OVERRIDES}: {error}") from error
 
 
 def _write_ready_file(path: str, bound: list[Listener]) -> None:

@@ -38,8 +38,8 @@ class BadConfiguration(TidelogError):
         self.complaints = complaints
 
 
-class Said(NamedTuple):
-    """A value and where it was said: "broker.toml:7" or "--set"."""
+class ConfiguredValue(NamedTuple):
+    """A value and where it was set: "broker.toml:7" or "--set"."""
 
     text: str
     where: str
@@ -48,7 +48,7 @@ class Said(NamedTuple):
 def load_settings(path: str | None, overrides: Iterable[str]) -> NodeSettings:
     """Read a file, put `key=value` overrides above it, check everything."""
     complaints: list[str] = []
-    said: dict[str, Said] = {}
+    configured: dict[str, ConfiguredValue] = {}
     if path is not None:
         try:
             with open(path, encoding="utf-8") as file:
@@ -57,15 +57,19 @@ def load_settings(path: str | None, overrides: Iterable[str]) -> NodeSettings:
             raise BadConfiguration([f"{path}: {error.strerror or error}"]) from error
         except UnicodeDecodeError as error:
             raise BadConfiguration([f"{path}: is not UTF-8 text"]) from error
-        said = read_file(path, lines, complaints)
-    said |= read_overrides(overrides, complaints)
-    texts = {name: one.text for name, one in said.items()}
+        configured = read_file(path, lines, complaints)
+    configured |= read_overrides(overrides, complaints)
+    texts = {name: one.text for name, one in configured.items()}
     cluster_id = texts.pop(CLUSTER_ID, None) or None
     try:
         settings = NodeSettings.of(texts, cluster_id=cluster_id)
     except BadSettings as refusal:
         for problem in refusal.problems:
-            where = said[problem.name].where if problem.name in said else (path or "settings")
+            where = (
+                configured[problem.name].where
+                if problem.name in configured
+                else (path or "settings")
+            )
             complaints.append(f"{where}: {problem.name}: {problem.reason}")
     else:
         complaints += _lacks_cluster_id(settings, path)
@@ -74,31 +78,31 @@ def load_settings(path: str | None, overrides: Iterable[str]) -> NodeSettings:
     return settings
 
 
-def read_file(path: str, lines: list[str], complaints: list[str]) -> dict[str, Said]:
+def read_file(path: str, lines: list[str], complaints: list[str]) -> dict[str, ConfiguredValue]:
     """The settings of a file by name; what cannot be read becomes a complaint."""
-    said: dict[str, Said] = {}
+    configured: dict[str, ConfiguredValue] = {}
     for line, name, raw in _statements(path, lines, complaints):
         where = f"{path}:{line}"
-        if name in said:
-            complaints.append(f"{where}: {name}: was already set at {said[name].where}")
+        if name in configured:
+            complaints.append(f"{where}: {name}: was already set at {configured[name].where}")
             continue
         try:
-            said[name] = Said(as_text(name, raw), where)
+            configured[name] = ConfiguredValue(as_text(name, raw), where)
         except BadSetting as refusal:
             complaints.append(f"{where}: {name}: {refusal.text} is refused: {refusal.reason}")
-    return said
+    return configured
 
 
-def read_overrides(overrides: Iterable[str], complaints: list[str]) -> dict[str, Said]:
+def read_overrides(overrides: Iterable[str], complaints: list[str]) -> dict[str, ConfiguredValue]:
     """The last word for one name counts."""
-    said = {}
+    configured = {}
     for override in overrides:
         name, equals, text = override.partition("=")
         if not equals or not name.strip():
             complaints.append(f"--set {override}: must be like --set log.segment.bytes=1048576")
             continue
-        said[name.strip()] = Said(text.strip(), f"--set {override}")
-    return said
+        configured[name.strip()] = ConfiguredValue(text.strip(), f"--set {override}")
+    return configured
 
 
 def _lacks_cluster_id(settings: NodeSettings, path: str | None) -> Iterator[str]:
@@ -170,5 +174,5 @@ def _flatten(
 
 def _by_line(complaint: str) -> tuple[bool, int]:
     """Complaints in the order of the file; those without a line come last."""
-    place = complaint.split(": ", 1)[0].rpartition(":")[2]
-    return (not place.isdecimal(), int(place) if place.isdecimal() else 0)
+    line = complaint.split(": ", 1)[0].rpartition(":")[2]
+    return (not line.isdecimal(), int(line) if line.isdecimal() else 0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReadStop:
-    """Why a connection is not read from: bits of `Connection.stops`."""
+    """Why a connection is not read from: bits of `SocketConnection.stops`."""
 
     NODE = 1  # too many requests are unanswered
     OUTPUT = 2  # too many answers are unsent
@@ -28,7 +28,7 @@ class ReadStop:
     FAULT = 16  # a fault holds back what it sent before
 
 
-class Connection(BufferedProtocol):
+class SocketConnection(BufferedProtocol):
     """Born with its transport (`connection_made`), dead with it (`connection_lost`)."""
 
     __slots__ = (

@@ -40,17 +40,17 @@ _SAME = (
 
 def error_answer(header: RequestHeader, frame: memoryview, code: ErrorCode) -> Message | None:
     """None if the answer has no place for it, or the request cannot be read: let it pass."""
-    asked_type, answer_type = MESSAGES[header.api_key]
+    request_type, answer_type = MESSAGES[header.api_key]
     version = header.api_version
-    if version not in asked_type.versions:
+    if version not in request_type.versions:
         return None
     try:
-        asked = decode(asked_type, frame, version, header.body_position, rest_allowed=True)
+        request = decode(request_type, frame, version, header.body_position, rest_allowed=True)
     except MalformedMessage:
         return None
     answer = answer_type()
     is_session_error = header.api_key == FETCH and code in SESSION_ERRORS
-    if not is_session_error and _fill_lists(answer, asked, version, code):
+    if not is_session_error and _fill_lists(answer, request, version, code):
         return answer
     if header.api_key == FETCH and not is_session_error:
         return None  # it names no partition: a session's quiet fetch
@@ -61,27 +61,27 @@ def wants_no_answer(header: RequestHeader, frame: memoryview) -> bool:
     """Produce with acks=0."""
     if header.api_key != ProduceRequest.api_key:
         return False
-    asked = decode(
+    request = decode(
         ProduceRequest, frame, header.api_version, header.body_position, rest_allowed=True
     )
-    return asked.acks == 0
+    return request.acks == 0
 
 
-def _fill(answer: Struct, asked: object, version: int, code: ErrorCode) -> bool:
+def _fill(answer: Struct, request: object, version: int, code: ErrorCode) -> bool:
     """Whether there is an error in it now."""
     for field in type(answer).schema:
-        _copy_identity(answer, field.name, asked)
-    return _fill_lists(answer, asked, version, code) or _put_error(answer, version, code)
+        _copy_identity(answer, field.name, request)
+    return _fill_lists(answer, request, version, code) or _put_error(answer, version, code)
 
 
-def _fill_lists(answer: Struct, asked: object, version: int, code: ErrorCode) -> bool:
+def _fill_lists(answer: Struct, request: object, version: int, code: ErrorCode) -> bool:
     has_error = False
     for field in type(answer).schema:
         kind = _struct_of_items(field)
         if kind is None or not field.exists_in(version) or not _can_fail(kind):
             continue
         filled: list[Struct] = []
-        for each in _asked_list(asked, field.name, version):
+        for each in _requested_list(request, field.name, version):
             filled.append(kind())
             has_error |= _fill(filled[-1], each, version, code)
         setattr(answer, field.name, filled)
@@ -96,29 +96,29 @@ def _put_error(answer: Struct, version: int, code: ErrorCode) -> bool:
     return False
 
 
-def _copy_identity(answer: Struct, name: str, asked: object) -> None:
+def _copy_identity(answer: Struct, name: str, request: object) -> None:
     names = next((same for same in _SAME if name in same), None)
     if names is None:
         return
-    if isinstance(asked, Struct):
-        for field in type(asked).schema:
+    if isinstance(request, Struct):
+        for field in type(request).schema:
             if field.name in names:
-                setattr(answer, name, getattr(asked, field.name))
-    elif isinstance(asked, int) == (names is _PARTITION):
-        setattr(answer, name, asked)  # a plain number or name in a list
+                setattr(answer, name, getattr(request, field.name))
+    elif isinstance(request, int) == (names is _PARTITION):
+        setattr(answer, name, request)  # a plain number or name in a list
 
 
-def _asked_list(asked: object, name: str, version: int) -> list[object]:
+def _requested_list(request: object, name: str, version: int) -> list[object]:
     """The request's list of that name, else its first one, whatever it is called."""
-    if not isinstance(asked, Struct):
+    if not isinstance(request, Struct):
         return []
     lists = [
         field
-        for field in type(asked).schema
+        for field in type(request).schema
         if isinstance(field.kind, Array) and field.exists_in(version)
     ]
     lists.sort(key=lambda field: field.name != name)
-    found = getattr(asked, lists[0].name) if lists else None
+    found = getattr(request, lists[0].name) if lists else None
     return list(found or ())
 
 

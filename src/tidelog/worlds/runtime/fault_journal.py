@@ -27,10 +27,10 @@ class Journal:
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._asked: dict[int, deque[RequestHeader]] = {}
+        self._requests: dict[int, deque[RequestHeader]] = {}
 
     def request(self, connection: int, header: RequestHeader, frame: memoryview) -> None:
-        self._asked.setdefault(connection, deque()).append(header)
+        self._requests.setdefault(connection, deque()).append(header)
         self._write(connection, header, header.correlation_id, "request", bytes(frame))
 
     def answer(self, connection: int, parts: Sequence[Part]) -> None:
@@ -40,14 +40,14 @@ class Journal:
         except DiskError:
             return  # nobody can be sent it either
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
-        asked = self._asked.get(connection, deque())
-        while asked and asked[0].correlation_id != correlation_id:
-            asked.popleft()
-        header = asked.popleft() if asked else None
+        pending = self._requests.get(connection, deque())
+        while pending and pending[0].correlation_id != correlation_id:
+            pending.popleft()
+        header = pending.popleft() if pending else None
         self._write(connection, header, correlation_id, "answer", frame)
 
     def closed(self, connection: int) -> None:
-        self._asked.pop(connection, None)
+        self._requests.pop(connection, None)
 
     def close(self) -> None:
         os.close(self._file)

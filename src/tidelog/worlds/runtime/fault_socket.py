@@ -20,7 +20,7 @@ from tidelog.core.model.limits import MIB
 from tidelog.faults.fields import BadRule, suggestion
 from tidelog.faults.rules import Rule, read_peers, read_rules, rule_value
 from tidelog.worlds.runtime.fault_gate import FaultGate
-from tidelog.worlds.runtime.machine import CannotStart
+from tidelog.worlds.runtime.machine import MachineUnfit
 
 LINE_BYTES_MAX = 1 * MIB
 PATH_BYTES_MAX = 107
@@ -31,7 +31,7 @@ Answer = dict[str, Any]
 def bind_control(path: str) -> socket.socket:
     """The listening socket, for this user only; one that nobody listens at any more is replaced."""
     if len(os.fsencode(path)) > PATH_BYTES_MAX:
-        raise CannotStart(
+        raise MachineUnfit(
             f"--faults {path}: a socket's path has at most {PATH_BYTES_MAX} bytes, "
             f"this one {len(os.fsencode(path))}"
         )
@@ -46,7 +46,7 @@ def bind_control(path: str) -> socket.socket:
         bound.listen()
     except OSError as error:
         bound.close()
-        raise CannotStart(f"--faults {path}: {error.strerror or error}") from error
+        raise MachineUnfit(f"--faults {path}: {error.strerror or error}") from error
     bound.setblocking(False)
     return bound
 
@@ -54,7 +54,7 @@ def bind_control(path: str) -> socket.socket:
 def _remove_stale(path: str) -> None:
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise CannotStart(f"--faults {path}: that is there and is no socket")
+            raise MachineUnfit(f"--faults {path}: that is there and is no socket")
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -63,7 +63,7 @@ def _remove_stale(path: str) -> None:
         except OSError:
             os.unlink(path)
             return
-    raise CannotStart(f"--faults {path}: another broker listens there")
+    raise MachineUnfit(f"--faults {path}: another broker listens there")
 
 
 class FaultControl:
@@ -92,7 +92,7 @@ class FaultControl:
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError, BadRule) as error:
-            raise CannotStart(
+            raise MachineUnfit(
                 f"{self._rules_path} cannot be read: {error}; remove it to start without faults"
             ) from error
         self._addresses = saved["peers"]
@@ -106,7 +106,7 @@ class FaultControl:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise CannotStart(
+            raise MachineUnfit(
                 f"the journal named in {self._record_path} cannot be written: {error}"
             ) from error
 

@@ -44,7 +44,7 @@ class Flushed(Protocol):
     def flush(self) -> None: ...
 
 
-class Shell(Protocol):
+class LinkShell(Protocol):
     """The server around the links."""
 
     loop: AbstractEventLoop
@@ -59,7 +59,7 @@ class OutgoingLinks:
     """All links of one node, by the numbers that the node gave them."""
 
     def __init__(
-        self, shell: Shell, *, trace: Trace, new_buffer: Callable[[int], memoryview]
+        self, shell: LinkShell, *, trace: Trace, new_buffer: Callable[[int], memoryview]
     ) -> None:
         self.shell = shell
         self.events: LinkEvents
@@ -67,12 +67,12 @@ class OutgoingLinks:
         self.budget = PartialFrameBudget(
             PARTIAL_ANSWERS_BYTES_MAX, request_bytes_max=ANSWER_BYTES_MAX, new_buffer=new_buffer
         )
-        self.starved: dict[FrameReader, OutgoingLink] = {}
-        self._links: dict[int, OutgoingLink] = {}
+        self.starved: dict[FrameReader, SocketLink] = {}
+        self._links: dict[int, SocketLink] = {}
 
     def connect(self, link: int, host: str, port: int, purpose: str) -> None:
         assert link not in self._links, f"link {link} is there already"
-        self._links[link] = OutgoingLink(self, link, f"{host}:{port}", purpose)
+        self._links[link] = SocketLink(self, link, f"{host}:{port}", purpose)
         self._links[link].dial(host, port)
 
     def send(self, link: int, parts: Sequence[bytes | bytearray | memoryview]) -> None:
@@ -98,14 +98,14 @@ class OutgoingLinks:
 
     # What the links say.
 
-    def opened(self, link: OutgoingLink) -> None:
+    def opened(self, link: SocketLink) -> None:
         self.trace.emit(LinkOpened(link=link.number, address=link.address, purpose=link.purpose))
         try:
             self.events.on_link_opened(link.number, self.shell.begin_tick())
         except Exception as error:
             self.shell.fail(error)
 
-    def closed(self, link: OutgoingLink, reason: str) -> None:
+    def closed(self, link: SocketLink, reason: str) -> None:
         self.starved.pop(link.reader, None)
         if self._links.pop(link.number, None) is None:
             return
@@ -118,7 +118,7 @@ class OutgoingLinks:
             self.shell.fail(error)
 
 
-class OutgoingLink(BufferedProtocol):
+class SocketLink(BufferedProtocol):
     """Dials, opens, ends; after a `drop` nothing is told of it."""
 
     __slots__ = (

@@ -17,7 +17,7 @@ _DESCRIPTORS_ENOUGH = 2**20
 LOCK_NAME = ".lock"
 
 
-class CannotStart(TidelogError):
+class MachineUnfit(TidelogError):
     """One clear sentence for the person who started the broker."""
 
 
@@ -48,11 +48,11 @@ def lock_directories(directories: Iterable[str]) -> list[int]:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES) and os.path.isdir(directory):
-                raise CannotStart(
+                raise MachineUnfit(
                     f"another broker uses the log directory {directory} (its {LOCK_NAME} is taken)"
                 ) from error
             reason = error.strerror or str(error)
-            raise CannotStart(f"cannot use the log directory {directory}: {reason}") from error
+            raise MachineUnfit(f"cannot use the log directory {directory}: {reason}") from error
         locks.append(lock)
     return locks
 
@@ -88,10 +88,10 @@ def listen(listener: Listener, bound: socket.socket, *, backlog: int) -> None:
         raise _cannot_listen(listener, error) from error
 
 
-def _cannot_listen(listener: Listener, error: OSError) -> CannotStart:
+def _cannot_listen(listener: Listener, error: OSError) -> MachineUnfit:
     if error.errno == errno.EADDRINUSE:
-        return CannotStart(f"port {listener.port} is in use: cannot listen on {listener}")
-    return CannotStart(f"cannot listen on {listener}: {error.strerror or error}")
+        return MachineUnfit(f"port {listener.port} is in use: cannot listen on {listener}")
+    return MachineUnfit(f"cannot listen on {listener}: {error.strerror or error}")
 
 
 def advertised_listeners(

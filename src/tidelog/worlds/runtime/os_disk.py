@@ -1,6 +1,6 @@
 """The Disk port over the operating system: a bounded pool of descriptors, syncs on threads.
 
-Everything here but the sync lanes runs in the loop's thread. A thread that uses a descriptor does
+Everything here but the sync threads runs in the loop's thread. A thread that uses a descriptor does
 so under a *pin*, so that the pool never closes it (and the system never gives its number to another
 file) while the thread still reads or syncs.
 """
@@ -15,7 +15,7 @@ from typing import NoReturn
 from weakref import WeakValueDictionary
 
 from tidelog.core.storage.disk import DiskError, DiskFull, SyncListener
-from tidelog.worlds.runtime.sync_lane import SyncLane, SyncResult
+from tidelog.worlds.runtime.sync_thread import SyncResult, SyncThread
 
 _PARTS_MAX = 1024
 """The longest list of parts that one `writev` takes."""
@@ -32,7 +32,7 @@ class OsFile:
     __slots__ = (
         "__weakref__",
         "_disk",
-        "_lane",
+        "_sync_thread",
         "fd",
         "owner",
         "path",
@@ -41,7 +41,7 @@ class OsFile:
         "used",
     )
 
-    def __init__(self, disk: OsDisk, path: str, lane: SyncLane) -> None:
+    def __init__(self, disk: OsDisk, path: str, sync_thread: SyncThread) -> None:
         self.path = path
         self.size_bytes = 0
         self.owner: SyncListener | None = None
@@ -50,7 +50,7 @@ class OsFile:
         self.used = False
         """Since the pool last looked for a descriptor to close."""
         self._disk = disk
-        self._lane = lane
+        self._sync_thread = sync_thread
 
     def append(self, *parts: bytes | bytearray | memoryview) -> None:
         fd = self.fd
@@ -109,8 +109,8 @@ class OsFile:
         """
         end = position + length
         probe = memoryview(bytearray(1))
-        for place in (*range(position, end - 1, _READ_AHEAD_BYTES), end - 1):
-            if self.read_cached_into(probe, place) is None:
+        for probe_position in (*range(position, end - 1, _READ_AHEAD_BYTES), end - 1):
+            if self.read_cached_into(probe, probe_position) is None:
                 return False
         return True
 
@@ -132,7 +132,7 @@ class OsFile:
 
     def sync(self) -> None:
         self.pin()
-        self._lane.wish_file(self, self.descriptor(), self.size_bytes)
+        self._sync_thread.sync_file(self, self.descriptor(), self.size_bytes)
 
     def sync_now(self) -> None:
         try:
@@ -172,7 +172,7 @@ class OsFile:
 
 
 class OsDisk:
-    """Real directories. One sync lane (thread) for each log directory; made at the first wish."""
+    """Real directories. One sync thread for each log directory; made at its first request."""
 
     def __init__(
         self, log_directories: list[str], *, descriptors_max: int, wake: Callable[[], None]
@@ -180,8 +180,8 @@ class OsDisk:
         """`wake` is called by sync threads; the loop's thread then calls `collect`."""
         assert descriptors_max > 0
         self._results: deque[SyncResult] = deque()
-        self._lanes = {
-            _directory(path): SyncLane(path, self._results, wake) for path in log_directories
+        self._sync_threads = {
+            _directory(path): SyncThread(path, self._results, wake) for path in log_directories
         }
         self.read_flags = _RWF_NOWAIT
         """Not to wait for the disk; nothing once a file system turned out not to know that."""
@@ -196,7 +196,7 @@ class OsDisk:
         known = self._by_path.get(path)
         if known is not None:
             return known
-        file = OsFile(self, path, self._lane(path))
+        file = OsFile(self, path, self._sync_thread(path))
         self.lend_descriptor(file, _OPEN_FLAGS)
         self.remember_path(file)
         return file
@@ -247,8 +247,8 @@ class OsDisk:
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             _raise(path, error)
-        lane = self._lane(path)
-        lane.wish_directory(OsFile(self, path, lane), fd)
+        sync_thread = self._sync_thread(path)
+        sync_thread.sync_directory(OsFile(self, path, sync_thread), fd)
 
     def sync_directory_now(self, path: str) -> None:
         try:
@@ -272,8 +272,8 @@ class OsDisk:
 
     def close(self) -> None:
         """Stop the threads after the wishes made so far and close all descriptors."""
-        for lane in self._lanes.values():
-            lane.stop()
+        for sync_thread in self._sync_threads.values():
+            sync_thread.stop()
         self.collect()
         for file in list(self._open_files):
             self.give_back_descriptor(file)
@@ -341,10 +341,10 @@ class OsDisk:
         os.close(file.fd)
         file.fd = None
 
-    def _lane(self, path: str) -> SyncLane:
-        for directory, lane in self._lanes.items():
+    def _sync_thread(self, path: str) -> SyncThread:
+        for directory, sync_thread in self._sync_threads.items():
             if _directory(path).startswith(directory):
-                return lane
+                return sync_thread
         raise AssertionError(f"{path} is in none of the log directories")
 
 

@@ -22,7 +22,7 @@ from tidelog.core.storage.disk import File
 from tidelog.core.wire.frames import FrameReader, PartialFrameBudget
 from tidelog.worlds.runtime.answers import PIECE_BYTES
 from tidelog.worlds.runtime.clock import Clock
-from tidelog.worlds.runtime.connection import Connection, ReadStop
+from tidelog.worlds.runtime.connection import ReadStop, SocketConnection
 from tidelog.worlds.runtime.events import (
     ConnectionClosed,
     ConnectionDropped,
@@ -35,9 +35,9 @@ from tidelog.worlds.runtime.os_disk import OsDisk
 
 SWEEP_INTERVAL_MS = 1_000
 STALLED_MS = 5_000
-"""A request that stops arriving for so long while others wait for memory loses its connection."""
+"""How long a request may stop arriving while others wait for memory before it is dropped."""
 STARVED_MS = 30_000
-"""So long a request may wait for memory: clients give up after 30 seconds, too."""
+"""Maximum time a request may wait for memory: clients give up after 30 seconds, too."""
 
 
 class NodeEvents(LinkEvents, Protocol):
@@ -106,8 +106,8 @@ class Server:
         self.in_tick = False
         self.dirty: list[Flushed] = []
         """Connections and links that have something to send or to close at the end of the tick."""
-        self.starved: dict[FrameReader, Connection] = {}
-        self.connections: dict[int, Connection] = {}
+        self.starved: dict[FrameReader, SocketConnection] = {}
+        self.connections: dict[int, SocketConnection] = {}
         self._clock = clock
         self._trace = trace
         self._limits = limits
@@ -134,7 +134,9 @@ class Server:
     async def listen(self, listening: socket.socket, *, backlog: int) -> None:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
         self._listeners.append(
-            await self.loop.create_server(lambda: Connection(self), sock=listening, backlog=backlog)
+            await self.loop.create_server(
+                lambda: SocketConnection(self), sock=listening, backlog=backlog
+            )
         )
 
     def stop_accepting(self) -> None:
@@ -147,8 +149,8 @@ class Server:
             connection.stop_reading(ReadStop.CLOSING)
         self.on_tick_ended = None
         self._end_tick()
-        self._node = self._links.events = nobody = _Nobody()
-        self.on_frame = nobody.on_frame
+        self._node = self._links.events = stopped = _StoppedNode()
+        self.on_frame = stopped.on_frame
 
     async def close_connections(self, reason: str, *, within_ms: int) -> None:
         """Flush what can be flushed, then drop them all."""
@@ -198,7 +200,7 @@ class Server:
 
     # What connections and the disk tell.
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: SocketConnection) -> None:
         refusal = self._limits.admission().refusal(
             connection.peer,
             open_in_all=len(self.connections),
@@ -220,7 +222,7 @@ class Server:
         except Exception as error:
             self.fail(error)
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: SocketConnection) -> None:
         self.starved.pop(connection.reader, None)
         if self.connections.pop(connection.number, None) is None:
             return
@@ -341,7 +343,7 @@ class Server:
                 budget.trim()
 
 
-class _Nobody:
+class _StoppedNode:
     """Takes every event and does nothing: the node has stopped."""
 
     def _ignore(self, *_: object) -> None:

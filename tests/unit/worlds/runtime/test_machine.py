@@ -13,7 +13,7 @@ import pytest
 from tidelog.core.model.listeners import Listener
 from tidelog.core.node.settings import NodeSettings
 from tidelog.worlds.runtime.machine import (
-    CannotStart,
+    MachineUnfit,
     advertised_listeners,
     bind,
     listen,
@@ -23,10 +23,10 @@ from tidelog.worlds.runtime.machine import (
 
 TRY_TO_LOCK = """
 import sys
-from tidelog.worlds.runtime.machine import CannotStart, lock_directories
+from tidelog.worlds.runtime.machine import MachineUnfit, lock_directories
 try:
     lock_directories(sys.argv[1:])
-except CannotStart as error:
+except MachineUnfit as error:
     sys.exit(str(error))
 """
 
@@ -45,14 +45,14 @@ def test_directories_are_made_and_locked(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_is_refused_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CannotStart, match="cannot use the log directory"):
+    with pytest.raises(MachineUnfit, match="cannot use the log directory"):
         lock_directories([str(tmp_path / "file" / "data")])
 
 
 def test_a_port_in_use_is_refused_by_name() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CannotStart, match=f"port {port} is in use"):
+        with pytest.raises(MachineUnfit, match=f"port {port} is in use"):
             bind(Listener("PLAINTEXT", "127.0.0.1", port))
 
 
@@ -62,12 +62,12 @@ def test_a_port_that_another_takes_between_bind_and_listen_is_refused_by_name() 
         there = here._replace(port=first.getsockname()[1])
         with bind(there) as second:
             listen(here, first, backlog=1)
-            with pytest.raises(CannotStart, match=f"port {there.port} is in use"):
+            with pytest.raises(MachineUnfit, match=f"port {there.port} is in use"):
                 listen(there, second, backlog=1)
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(CannotStart, match=r"cannot listen on PLAINTEXT://192\.0\.2\.1:9092"):
+    with pytest.raises(MachineUnfit, match=r"cannot listen on PLAINTEXT://192\.0\.2\.1:9092"):
         bind(Listener("PLAINTEXT", "192.0.2.1", 9092))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tidelog.core.storage.disk import DiskError, DiskFull
 from tidelog.worlds.runtime.os_disk import OsDisk
-from tidelog.worlds.runtime.sync_lane import SyncResult
+from tidelog.worlds.runtime.sync_thread import SyncResult
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
-"""A sync lane: one thread that makes wishes of one log directory durable, in order, coalescing.
+"""The sync thread of a log directory: carries out sync requests in order, coalescing them.
 
-The thread takes every wish that is waiting, syncs each file or directory among them once, and
-reports all of them in the order in which they were made. One sync covers every earlier wish for the
-same file, because all those bytes were written before it began. A failed sync is final: the lane
-reports it once and carries out nothing more, since the kernel may have dropped the pages that it
-could not write.
+The thread takes every request that is waiting, syncs each file or directory among them once, and
+reports all of them in the order in which they were made. One sync covers every earlier request for
+the same file, because all those bytes were written before it began. A failed sync is final: the
+thread reports it once and carries out nothing more, since the kernel may have dropped the pages
+that it could not write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SyncResult:
-    """A wish and, once it has been through the lane, what became of it."""
+    """A sync request and, once it was carried out, its outcome."""
 
     __slots__ = ("fd", "file", "is_directory", "is_reported", "reason", "size_bytes")
 
@@ -43,32 +43,32 @@ class SyncResult:
             self.file.unpin()
 
 
-class SyncLane:
+class SyncThread:
     def __init__(
         self, directory: str, results: deque[SyncResult], wake: Callable[[], None]
     ) -> None:
         self._directory = directory
         self._results = results
         self._wake = wake
-        self._wishes: SimpleQueue[SyncResult | None] = SimpleQueue()
+        self._requests: SimpleQueue[SyncResult | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def wish_file(self, file: OsFile, fd: int, size_bytes: int) -> None:
+    def sync_file(self, file: OsFile, fd: int, size_bytes: int) -> None:
         """The file is pinned by the caller and unpinned when its result is collected."""
         self._put(SyncResult(file, fd, size_bytes, is_directory=False))
 
-    def wish_directory(self, directory: OsFile, fd: int) -> None:
+    def sync_directory(self, directory: OsFile, fd: int) -> None:
         self._put(SyncResult(directory, fd, 0, is_directory=True))
 
     def stop(self) -> None:
-        """After all wishes so far."""
+        """Stop after all requests so far."""
         if self._thread is not None:
-            self._wishes.put(None)
+            self._requests.put(None)
             self._thread.join()
             self._thread = None
 
-    def _put(self, wish: SyncResult) -> None:
-        self._wishes.put(wish)
+    def _put(self, request: SyncResult) -> None:
+        self._requests.put(request)
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name=f"sync {self._directory}", daemon=True
@@ -78,28 +78,28 @@ class SyncLane:
     def _run(self) -> None:
         has_failed = False
         while True:
-            batch = [self._wishes.get()]
-            while not self._wishes.empty():
-                batch.append(self._wishes.get())
+            batch = [self._requests.get()]
+            while not self._requests.empty():
+                batch.append(self._requests.get())
             done: set[tuple[int, int]] = set()
-            for wish in batch:
-                if wish is None:
+            for request in batch:
+                if request is None:
                     return
                 if has_failed:
-                    wish.is_reported = False
+                    request.is_reported = False
                 else:
-                    wish.reason = self._sync_once(wish, done)
-                    has_failed = wish.reason is not None
-                    wish.is_reported = has_failed or not wish.is_directory
-                self._results.append(wish)
+                    request.reason = self._sync_once(request, done)
+                    has_failed = request.reason is not None
+                    request.is_reported = has_failed or not request.is_directory
+                self._results.append(request)
             self._wake()
 
-    def _sync_once(self, wish: SyncResult, done: set[tuple[int, int]]) -> str | None:
+    def _sync_once(self, request: SyncResult, done: set[tuple[int, int]]) -> str | None:
         try:
-            status = os.fstat(wish.fd)
+            status = os.fstat(request.fd)
             target = (status.st_dev, status.st_ino)
             if target not in done:
-                (os.fsync if wish.is_directory else os.fdatasync)(wish.fd)
+                (os.fsync if request.is_directory else os.fdatasync)(request.fd)
                 done.add(target)
         except OSError as error:
             return error.strerror or str(error)
