@@ -1,4 +1,4 @@
-"""By this name Spark finds `format("tidelog")` without being told of it."""
+"""Spark finds `format("tidelog")` by this package's name, without registration."""
 
 from __future__ import annotations
 

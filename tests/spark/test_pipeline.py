@@ -29,7 +29,7 @@ SCHEMA = """
     m MAP<STRING, INT>
 """
 NOT_ONE = "the value is not one JSON document"
-NO_OBJECT = "the value is no JSON object"
+NO_OBJECT = "the value is not a JSON object"
 NO_FIT = "the value does not fit the schema: "
 LETTERS: list[tuple[bytes | None, str | None]] = [
     (b'{"id": "x"}', None),
@@ -99,7 +99,7 @@ def test_every_order_is_kept_once_and_every_bad_record_is_a_dead_letter(
     assert account.sources["orders"].dead == len(orders.dead)
     assert (account.rows, account.duplicates, account.late) == (300, orders.repeated, 0)
     assert first.accounts["dead_letters"].rows == len(orders.dead)
-    assert all(each.uneven() is None for each in first.accounts.values())
+    assert all(each.imbalance() is None for each in first.accounts.values())
 
     orders.write(range(280, 1_500))  # the first twenty once more
     second = run(file, tidelog3, spark)
@@ -182,7 +182,7 @@ def test_rows_that_come_too_late_are_counted(
     orders.write(range(1, 8))
     outcome = run(file, tidelog3, spark)
     account = outcome.accounts["valid_orders"]
-    assert (account.rows, account.late, account.uneven()) == (0, 7, None)
+    assert (account.rows, account.late, account.imbalance()) == (0, 7, None)
 
 
 @pytest.mark.long

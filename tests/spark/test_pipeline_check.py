@@ -12,7 +12,7 @@ import tidelog
 from tests.spark.orders import pipeline_file
 from tests.unit.spark.pipeline.good_file import GOOD, checked
 from tidelog.spark import pipeline
-from tidelog.spark.pipeline.file.select_list import select_list
+from tidelog.spark.pipeline.file.check_columns import select_list
 from tidelog.spark.pipeline.job.events import RunEnding
 from tidelog.spark.pipeline.job.spark_analysis import analyse
 
@@ -63,7 +63,7 @@ def test_what_only_spark_knows_has_its_key_and_line(
     text = GOOD.replace(old, new).replace("FROM orders\n", "FROM orders x\n")
     plain = checked(text)
     assert plain.errors == [], "nothing of this can be seen without Spark"
-    told = [each.told("p.toml").removeprefix("p.toml") for each in analyse(plain, spark).errors]
+    told = [each.as_line("p.toml").removeprefix("p.toml") for each in analyse(plain, spark).errors]
     assert [each[: len(complaint or "")] for each in told] == ([complaint] if complaint else [])
     assert not any("\n" in each for each in told)
 
@@ -74,7 +74,7 @@ def test_a_raw_topic_needs_values(spark: SparkSession) -> None:
     text = text.replace("WHERE amount > 0", "GROUP BY order_id, ordered_at")
     text = text.replace("[sinks.valid]", '[sinks.valid]\nmode = "update"')
     (error,) = analyse(checked(text), spark).errors
-    assert error.told("p.toml").startswith(
+    assert error.as_line("p.toml").startswith(
         "p.toml:22: sinks.valid.format: a sink needs a column value: this frame has order_id,"
     )
 

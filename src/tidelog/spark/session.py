@@ -1,6 +1,6 @@
-"""The one place that starts Spark: it finds Java, and gives every session the same defaults.
+"""Starts Spark: finds Java, and gives every session the same defaults.
 
-Spark itself is imported only when a session is made, so that asking whether it is there is cheap.
+Spark itself is imported only when a session is made, so that `require_spark` is cheap.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SparkMissing(TidelogError):
 
 
 def require_spark(who: str) -> None:
-    """SparkMissing, told as `who` needs it, if the extra is not installed."""
+    """SparkMissing, which names `who` needs it, if the extra is not installed."""
     if any(importlib.util.find_spec(library) is None for library in LIBRARIES):
         raise SparkMissing(f"{who} needs Spark: {INSTALL}")
     try:
@@ -59,9 +59,9 @@ def require_spark(who: str) -> None:
 def spark_session(
     *, app: str, master: str | None = None, extra: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A session, started if this process has none yet. `extra` goes above our defaults.
+    """A session, started if this process has none yet. `extra` overrides our defaults.
 
-    Without a master it is spark-submit's if that started us, else all cores of this machine.
+    Without a master it is spark-submit's if that started us, otherwise all cores of this machine.
     """
     require_spark(app)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -75,7 +75,7 @@ def spark_session(
 
     from pyspark.sql import SparkSession
 
-    _hush()
+    _silence_error_loggers()
     builder = SparkSession.Builder().appName(app)
     if master is not None:
         builder = builder.master(master)
@@ -85,7 +85,7 @@ def spark_session(
 
 
 def session_settings(master: str | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """Everything that a session is given, by Spark's names."""
+    """All settings of a session, by Spark's names."""
     settings = dict(_DEFAULTS)
     quiet = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
     if master is not None and is_local(master):
@@ -101,7 +101,7 @@ def session_settings(master: str | None, extra: Mapping[str, str]) -> dict[str, 
 
 
 def is_local(master: str) -> bool:
-    """Does everything run on this machine?"""
+    """Returns whether everything runs on this machine."""
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
 
@@ -115,8 +115,8 @@ def threads_of(master: str) -> int:
     return 1
 
 
-def _hush() -> None:
-    """Whoever meets an exception of Spark is told by it; Spark's Python would log it as well."""
+def _silence_error_loggers() -> None:
+    """Spark's Python would also write every exception that it raises to standard error."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

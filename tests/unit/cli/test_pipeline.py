@@ -70,8 +70,8 @@ def test_a_bad_file_is_told_line_by_line_with_code_2(tmp_path: Path) -> None:
     said = tidelog_verb("pipeline", "check", str(file))
     assert said.code == 2
     first, second, last = said.out.splitlines()
-    assert first.startswith(f"{file}:12: steps.valid.sql: warning: rand() gives other values")
-    assert second.startswith(f"{file}:13: steps.valid.sql: reads 'ordres', which is no source")
+    assert first.startswith(f"{file}:12: steps.valid.sql: warning: rand() returns other values")
+    assert second.startswith(f"{file}:13: steps.valid.sql: reads 'ordres', which is not a source")
     assert last == f"{file}: 1 error, 1 warning"
     document = json.loads(tidelog_verb("pipeline", "check", str(file), "--json").out)
     assert document["ok"] is False
@@ -93,9 +93,9 @@ def test_a_bad_file_is_not_run(tmp_path: Path) -> None:
         (["run", "none.toml"], "none.toml: No such file or directory"),
         (
             ["run", "GOOD", "--bootstrap", "nowhere"],
-            "--bootstrap: 'nowhere' is no broker's address",
+            "--bootstrap: 'nowhere' is not a broker address",
         ),
-        (["run", "GOOD", "--master", "loca[2]"], "--master: 'loca[2]' is no master"),
+        (["run", "GOOD", "--master", "loca[2]"], "--master: 'loca[2]' is not a Spark master"),
     ],
 )
 def test_a_mistake_in_the_usage_is_one_line(

@@ -91,7 +91,7 @@ def test_the_demo_writes_a_pipeline_without_a_complaint(
     file = tmp_path / "orders.toml"
     file.write_text(text)
     checked = pipeline.check(file)
-    assert not checked.complaints
+    assert not checked.diagnostics
     told = tomllib.loads(text)
     assert [*told["sinks"], "dead_letters"] == list(SINKS)
     targets = [*told["sinks"].values(), told["dead_letters"]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.spark import java
-from tidelog.spark.java import Java, JavaMissing, ask_java, ensure_java, read_settings
+from tidelog.spark.java import Java, JavaMissing, ensure_java, query_java, read_settings
 
 SETTINGS = """\
 Picked up JAVA_TOOL_OPTIONS: -Dsomething=java.home
@@ -130,7 +130,7 @@ def test_pips_java_runs_behind_its_shim(bare: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(java.shutil, "which", lambda _program: None)
 
     home = ensure_java()
-    found = ask_java(home / "bin" / "java")
+    found = query_java(home / "bin" / "java")
     refused = subprocess.run([JAVA, option, "-version"], capture_output=True)
     command = [home / "bin" / "java", option, spaced, "-XshowSettings:properties", "-version"]
     served = subprocess.run(command, capture_output=True, text=True)

@@ -31,7 +31,7 @@ PlanLike = str | Path | Mapping[str, object]
 
 
 def check(plan: PlanLike) -> CheckedPlan:
-    """Every mistake at once, with its line. OSError if the file cannot be read."""
+    """Find all mistakes at once, with their lines. OSError if the file cannot be read."""
     if isinstance(plan, Mapping):
         return check_mapping(plan, base=str(Path.cwd()), name="pipeline")
     path = Path(plan)
@@ -50,17 +50,17 @@ def run(
     master: str | None = None,
     available_now: bool = False,
     spark: SparkSession | None = None,
-    tell: EventListener | None = None,
-    stopping: StopSignal | None = None,
+    on_event: EventListener | None = None,
+    stop: StopSignal | None = None,
     log: str | None = None,
 ) -> RunOutcome:
-    """Run it until it ends or `stopping` is asked; BadPlan if it cannot.
+    """Run it until it ends or `stop` is requested; BadPlan if the plan has errors.
 
-    `bootstrap` and `master` go above what the plan says. With `spark` it runs in that session's
-    Spark, which goes on afterwards; without, Spark is started and stopped, and writes to `log`.
-    `tell` is called with what happens, see job/events.py.
+    `bootstrap` and `master` override the plan. With `spark` it runs in that session's Spark,
+    which continues afterwards; without, Spark is started and stopped, and writes to `log`.
+    `on_event` is called with every event of job/events.py.
     """
-    whole = plan if isinstance(plan, PipelinePlan) else check(plan).plan_or_raise()
+    checked = plan if isinstance(plan, PipelinePlan) else check(plan).plan_or_raise()
     from tidelog.spark.session import require_spark
 
     require_spark("tidelog pipeline")
@@ -68,12 +68,12 @@ def run(
     from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
     return run_plan(
-        whole,
+        checked,
         bootstrap=bootstrap,
         master=master,
         is_available_now=available_now,
         spark=spark,
-        tell=tell or (lambda event: None),
-        stopping=stopping or StopSignal(),
+        on_event=on_event or (lambda event: None),
+        stop=stop or StopSignal(),
         log=log,
     )

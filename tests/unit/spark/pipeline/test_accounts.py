@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.spark.pipeline.job.accounts import SinkAccount, behind_of, report_of
+from tidelog.spark.pipeline.job.accounts import SinkAccount, lag_by_partition, report_of
 
 PROGRESS: dict[str, Any] = {
     "batchId": 7,
@@ -54,7 +54,7 @@ def test_accounts_add_up_and_come_out_even() -> None:
     assert (account.batches, account.rows, account.read, account.dead) == (2, 24, 200, 10)
     assert account.sources["orders"].parsed == 190
     assert account.views["valid"].dropped == account.duplicates + account.late == 20
-    assert account.uneven() is None
+    assert account.imbalance() is None
 
 
 def test_rows_that_vanished_are_noticed() -> None:
@@ -66,9 +66,9 @@ def test_rows_that_vanished_are_noticed() -> None:
     report = report_of(lying)
     assert report is not None
     account.add(report)
-    uneven = account.uneven()
-    assert uneven is not None
-    assert "11 rows were dropped on the way, but 8 are duplicates and 2 came late" in uneven
+    imbalance = account.imbalance()
+    assert imbalance is not None
+    assert "11 rows were dropped, but 8 are duplicates and 2 came late" in imbalance
 
 
 def test_a_report_without_a_batch_is_none() -> None:
@@ -81,4 +81,4 @@ def test_offsets_may_be_text_and_other_sources_have_none() -> None:
         {"endOffset": 5, "latestOffset": 7},
         {"endOffset": None, "latestOffset": "no JSON"},
     ]
-    assert behind_of(sources) == {"t-0": 3}
+    assert lag_by_partition(sources) == {"t-0": 3}

@@ -14,12 +14,12 @@ EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 def told(text: str) -> list[str]:
-    return [each.told("p.toml") for each in checked(text).errors]
+    return [each.as_line("p.toml") for each in checked(text).errors]
 
 
 def test_a_good_file_has_a_plan_and_nothing_to_say() -> None:
     found = checked(GOOD)
-    assert found.complaints == ()
+    assert found.diagnostics == ()
     plan = found.plan_or_raise()
     assert (plan.name, plan.checkpoint, plan.trigger_ms) == ("p", "/base/state", 5_000)
     (source,) = plan.sources
@@ -36,16 +36,20 @@ def test_a_good_file_has_a_plan_and_nothing_to_say() -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_examples_are_good(path: Path) -> None:
-    assert pipeline.check(path).complaints == ()
+    assert pipeline.check(path).diagnostics == ()
 
 
 CASES = [
     # (what is replaced, by what, the complaint)
     ('checkpoint = "state"', "", ":1: checkpoint: is missing; expected a directory"),
-    ('checkpoint = "state"', "checkpoint = 5", ":1: checkpoint: expected a text in quotes, not 5"),
+    (
+        'checkpoint = "state"',
+        "checkpoint = 5",
+        ":1: checkpoint: expected a string in quotes, not 5",
+    ),
     ('checkpoint = "state"', 'checkpont = "state"', ":1: checkpont: is not known here; did you"),
     ('checkpoint = "state"', 'checkpoint = ""', ":1: checkpoint: is empty"),
-    ('"5s"', '"5 parsecs"', ":2: trigger: '5 parsecs' is no duration; expected a duration like"),
+    ('"5s"', '"5 parsecs"', ":2: trigger: '5 parsecs' is not a duration; expected a duration like"),
     ('"5s"', '"available_now"', ":2: trigger: 'available_now' is not known; expected"),
     ('"5s"', "5", ':2: trigger: expected "available-now", "continuous", or a duration'),
     (
@@ -56,27 +60,35 @@ CASES = [
     (
         "[sources.orders]",
         "[sources.or-ders]",
-        ":3: sources.or-ders: 'or-ders' is no name of a view",
+        ":3: sources.or-ders: 'or-ders' is not a valid view name",
     ),
     ('topic = "orders"', "", ":3: sources.orders.topic: is missing; expected topic ="),
     ('topic = "orders"', 'topc = "orders"', ":4: sources.orders.topc: is not known here; did you"),
-    ('topic = "orders"', 'topic = ["orders"]', ":4: sources.orders.topic: expected a text in quo"),
+    (
+        'topic = "orders"',
+        'topic = ["orders"]',
+        ":4: sources.orders.topic: expected a string in quo",
+    ),
     ('topic = "orders"', 'topic = "or ders"', ":4: sources.orders.topic: a topic name has only"),
     (
         'topic = "orders"',
         'topics = "orders"',
-        ":4: sources.orders.topics: expected a list of texts",
+        ":4: sources.orders.topics: expected a list of strings",
     ),
-    ('topic = "orders"', 'pattern = "or(ders"', ":4: sources.orders.pattern: 'or(ders' is no reg"),
+    (
+        'topic = "orders"',
+        'pattern = "or(ders"',
+        ":4: sources.orders.pattern: 'or(ders' is not a reg",
+    ),
     (
         'topic = "orders"',
         'topic = "orders"\npattern = "o.*"',
-        ":5: sources.orders.pattern: stands beside topic; expected only one of them",
+        ":5: sources.orders.pattern: is given together with topic; expected only one of them",
     ),
     (
         'topic = "orders"',
         'topic = "orders"\nbootstrap = "localhost"',
-        ":5: sources.orders.bootstrap: 'localhost' is no broker's address; expected HOST:PORT",
+        ":5: sources.orders.bootstrap: 'localhost' is not a broker address; expected HOST:PORT",
     ),
     (
         'topic = "orders"',
@@ -101,7 +113,7 @@ CASES = [
     (
         "amount INT,",
         "amount INTT,",
-        ":7: sources.orders.schema: column 'amount': 'INTT' is no type",
+        ":7: sources.orders.schema: column 'amount': 'INTT' is not a Spark type",
     ),
     ("amount INT,", "_offset INT,", ":5: sources.orders.schema: column '_offset' would hide"),
     ("[steps.valid]", "[steps.ORDERS]", ":10: steps.ORDERS: the name is taken by [sources.orders]"),
@@ -109,11 +121,11 @@ CASES = [
     (
         "FROM orders",
         "FROM ordres",
-        ":13: steps.valid.sql: reads 'ordres', which is no source and no",
+        ":13: steps.valid.sql: reads 'ordres', which is not a source or a",
     ),
     ("FROM orders", "FROM valid", ":13: steps.valid.sql: reads itself"),
     ("SELECT *", "SELECT (*", ":12: steps.valid.sql: the '(' here is never closed"),
-    ("WHERE amount > 0", "ORDER BY amount", ":14: steps.valid.sql: ORDER BY sorts nothing"),
+    ("WHERE amount > 0", "ORDER BY amount", ":14: steps.valid.sql: ORDER BY is not possible"),
     (
         "SELECT *",
         "SELECT lag(amount) OVER (ORDER BY amount)",
@@ -125,7 +137,11 @@ CASES = [
         ":16: steps.valid.watermark.colum: is not known here; did you mean 'co",
     ),
     ("column =", "colum =", ":16: steps.valid.watermark.column: is missing; expected watermark ="),
-    ('"10 minutes"', '"10 minuts"', ":16: steps.valid.watermark.delay: '10 minuts' is no duration"),
+    (
+        '"10 minutes"',
+        '"10 minuts"',
+        ":16: steps.valid.watermark.delay: '10 minuts' is not a duration",
+    ),
     (
         '{ column = "ordered_at", delay = "10 minutes" }',
         '"x"',
@@ -134,9 +150,9 @@ CASES = [
     (
         'watermark = { column = "ordered_at", delay = "10 minutes" }\n',
         "",
-        ":16: steps.valid.deduplicate: needs a watermark here or before",
+        ":16: steps.valid.deduplicate: needs a watermark here or in an earlier",
     ),
-    ('["order_id"]', '"order_id"', ":17: steps.valid.deduplicate: expected a list of texts like"),
+    ('["order_id"]', '"order_id"', ":17: steps.valid.deduplicate: expected a list of strings like"),
     ('["order_id"]', "[]", ":17: steps.valid.deduplicate: is empty"),
     ('["order_id"]', '["a", "a"]', ":17: steps.valid.deduplicate: names 'a' twice"),
     (
@@ -144,24 +160,32 @@ CASES = [
         "[sinks.other]",
         ":18: sinks.other.from: is missing; expected a view: orders",
     ),
-    ("[sinks.valid]", "[sinks.dead_letters]", ":18: sinks.dead_letters: 'dead_letters' is no name"),
+    (
+        "[sinks.valid]",
+        "[sinks.dead_letters]",
+        ":18: sinks.dead_letters: 'dead_letters' is not a valid",
+    ),
     (
         'table = "out/valid"',
         'from = "vlid"\ntable = "x"',
-        ":19: sinks.valid.from: 'vlid' is no source and no step; did you mean 'valid'?",
+        ":19: sinks.valid.from: 'vlid' is not a source or a step; did you mean 'valid'?",
     ),
     ('table = "out/valid"', "", ":18: sinks.valid.table: is missing; expected table ="),
     (
         'table = "out/valid"',
         'table = "x"\ntopic = "y"',
-        ":20: sinks.valid.topic: stands beside table; expected only one of them",
+        ":20: sinks.valid.topic: is given together with table; expected only one of them",
     ),
-    ('table = "out/valid"', 'topic = "y"', ":18: sinks.valid.id: is missing; a topic is written"),
-    ('table = "out/valid"', 'topic = "y"\nid = "a b"', ":20: sinks.valid.id: 'a b' is no id"),
+    ('table = "out/valid"', 'topic = "y"', ":18: sinks.valid.id: is missing; exactly-once writing"),
+    (
+        'table = "out/valid"',
+        'topic = "y"\nid = "a b"',
+        ":20: sinks.valid.id: 'a b' is not a valid id",
+    ),
     (
         'table = "out/valid"',
         'topic = "y"\nid = "x"\noptions.compresion = "lz4"',
-        ":21: sinks.valid.options.compresion: is no option of a topic; did you mean 'compression'?",
+        ":21: sinks.valid.options.compresion: is not an option of a topic; did you mean 'compress",
     ),
     (
         'table = "out/valid"',
@@ -173,25 +197,25 @@ CASES = [
         'topic = "orders"\nid = "x"',
         ":19: sinks.valid.topic: [sources.orders]",
     ),
-    ('table = "out/valid"', 'table = "x"\nid = "x"', ":20: sinks.valid.id: is for topics"),
+    ('table = "out/valid"', 'table = "x"\nid = "x"', ":20: sinks.valid.id: is only for topics"),
     (
         'table = "out/valid"',
         'topic = "y"\nid = "x"\npartition_by = ["a"]',
-        ":21: sinks.valid.partition_by: is for tables",
+        ":21: sinks.valid.partition_by: is only for tables",
     ),
     (
         'table = "out/valid"',
         'table = "x"\npartition_by = ["batch_id"]',
         ":20: sinks.valid.partition_by: 'batch_id' is already how tables are divided",
     ),
-    ('table = "out/valid"', 'table = "out/dead"', ":21: dead_letters.table: lies in the same dir"),
+    ('table = "out/valid"', 'table = "out/dead"', ":21: dead_letters.table: is in the same dir"),
     (
         'table = "out/valid"',
         'table = "out/dead/x"',
-        ":21: dead_letters.table: lies in the same dir",
+        ":21: dead_letters.table: is in the same dir",
     ),
     ('table = "out/valid"', 'table = "state/x"', ":19: sinks.valid.table: shares a directory with"),
-    ('table = "out/valid"', 'table = "s3a://b/x"', ":19: sinks.valid.table: s3a has no rename"),
+    ('table = "out/valid"', 'table = "s3a://b/x"', ":19: sinks.valid.table: s3a cannot rename"),
     (
         'table = "out/valid"',
         'table = "x"\nmode = "complete"',
@@ -200,12 +224,12 @@ CASES = [
     (
         "[sinks.valid]",
         "[sinks]",
-        ":19: sinks.table: stands alone; expected it in a table with a na",
+        ":19: sinks.table: is not in a named table; expected it below",
     ),
     (
         '[dead_letters]\ntable = "out/dead"\n',
         "",
-        ":3: sources.orders.bad_records: is missing, and records that do not parse need a place",
+        ":3: sources.orders.bad_records: is missing, and records that cannot be parsed need",
     ),
     ('table = "out/dead"', 'topic = "d"', ":20: dead_letters.id: is missing"),
     ('table = "out/dead"', 'table = "x"\nmode = "append"', ":22: dead_letters.mode: is not known"),
@@ -276,12 +300,12 @@ def test_what_is_not_the_same_twice_is_warned_of(word: str) -> None:
     assert found.errors == []
     (warning,) = found.warnings
     assert (warning.line, warning.key) == (12, "steps.valid.sql")
-    assert warning.told("p.toml").startswith("p.toml:12: steps.valid.sql: warning: ")
+    assert warning.as_line("p.toml").startswith("p.toml:12: steps.valid.sql: warning: ")
 
 
 def test_what_no_sink_needs_is_warned_of() -> None:
     found = checked(GOOD + '[steps.more]\nsql = "SELECT rand() FROM valid"\n')
-    assert [each.told("p.toml") for each in found.warnings] == [
+    assert [each.as_line("p.toml") for each in found.warnings] == [
         "p.toml:22: steps.more: warning: no sink needs it, so it does not run"
     ]
 
@@ -331,7 +355,7 @@ def test_a_mapping_is_checked_by_the_same_rules() -> None:
         "sinks": {"made": {"table": "/out", "mod": "append"}},
     }
     found = pipeline.check(plan)
-    assert [each.told("plan") for each in found.errors] == [
+    assert [each.as_line("plan") for each in found.errors] == [
         "plan: sinks.made.mod: is not known here; did you mean 'mode'?"
     ]
     with pytest.raises(pipeline.BadPlan, match=r"sinks\.made\.mod"):

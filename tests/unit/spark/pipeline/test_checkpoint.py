@@ -63,7 +63,7 @@ def test_a_batch_is_known_by_the_offsets_it_was_read_from(tmp_path: Path) -> Non
 
 
 def test_a_checkpoint_that_was_removed_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointUnusable, match="does not tell of batch 3"):
+    with pytest.raises(CheckpointUnusable, match="has no offsets of batch 3"):
         offer_of(LocalStore(), str(tmp_path), 3)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.spark.pipeline.good_file import GOOD, checked
-from tidelog.spark.pipeline.file.select_list import select_list
+from tidelog.spark.pipeline.file.check_columns import select_list
 
 PLAIN: list[tuple[str, tuple[str | None, ...], str | None]] = [
     ("SELECT a, b FROM v", ("a", "b"), "v"),
@@ -90,7 +90,7 @@ def test_a_column_that_is_not_there_is_named(
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    told = [each.told("p.toml").removeprefix("p.toml") for each in checked(text).errors]
+    told = [each.as_line("p.toml").removeprefix("p.toml") for each in checked(text).errors]
     assert len(told) == 1 and told[0].startswith(complaint), told
 
 
@@ -113,6 +113,6 @@ def test_columns_are_followed_from_step_to_step() -> None:
     more = '[steps.more]\nsql = "SELECT *, amount AS price FROM valid"\ndeduplicate = ["prize"]\n'
     more += '[sinks.more]\ntable = "out/more"\n'
     (error,) = checked(GOOD + more).errors
-    assert error.told("p.toml") == (
+    assert error.as_line("p.toml") == (
         "p.toml:24: steps.more.deduplicate: there is no column 'prize'; did you mean 'price'?"
     )

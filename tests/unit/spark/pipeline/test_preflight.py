@@ -6,7 +6,7 @@ import pytest
 
 from tests.process.ports import HOST, free_port
 from tests.unit.spark.pipeline.good_file import GOOD, checked
-from tidelog.spark.pipeline.job.preflight import PreflightFailed, check_clusters, wanted_clusters
+from tidelog.spark.pipeline.job.preflight import PreflightFailed, check_clusters, needed_clusters
 
 TOPIC = 'topic = "out"\nid = "out"\n'
 
@@ -14,14 +14,14 @@ TOPIC = 'topic = "out"\nid = "out"\n'
 def test_every_source_and_every_topic_needs_its_brokers() -> None:
     text = GOOD.replace('table = "out/valid"', TOPIC + 'bootstrap = "other:9092"')
     plan = checked(text.replace('table = "out/dead"', 'topic = "dead"\nid = "dead"'))
-    assert wanted_clusters(plan.plan_or_raise(), "here:9092") == {
+    assert needed_clusters(plan.plan_or_raise(), "here:9092") == {
         "here:9092": ["sources.orders", "dead_letters"],
         "other:9092": ["sinks.valid"],
     }
 
 
 def test_tables_need_none() -> None:
-    assert wanted_clusters(checked(GOOD).plan_or_raise(), "here:9092") == {
+    assert needed_clusters(checked(GOOD).plan_or_raise(), "here:9092") == {
         "here:9092": ["sources.orders"]
     }
 

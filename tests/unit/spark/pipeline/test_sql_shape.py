@@ -76,7 +76,7 @@ def test_a_relation_knows_its_line() -> None:
         ("SELECT (1", 0, "the '(' here is never closed"),
         ("SELECT\n(1 + [2)", 1, "the ')' here closes nothing"),
         ("SELECT 1)", 0, "the ')' here closes nothing"),
-        ("SELECT 'x\nFROM a", 0, "the text that begins here with ' is never closed"),
+        ("SELECT 'x\nFROM a", 0, "the string that begins here with ' is never closed"),
         ("SELECT\n`x FROM a", 1, "the name that begins here with ` is never closed"),
         ("SELECT 1 /* x", 0, "the comment that begins here"),
         ("SELECT a, FROM b", 0, "a column is missing between ',' and FROM"),

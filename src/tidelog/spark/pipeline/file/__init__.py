@@ -1,1 +1,1 @@
-"""A pipeline file becomes a checked plan, or every mistake in it with its line: pure, no Spark."""
+"""A pipeline file becomes a checked plan, or a list of errors with their lines: pure, no Spark."""

@@ -1,4 +1,4 @@
-"""Sources: each names its topics, how its records are read, and how late they may come."""
+"""Checks of sources: topics, schema, watermark and options."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tidelog.spark.pipeline.file.plan import METADATA_COLUMNS, RAW_COLUMNS, Sour
 from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn, read_ddl
 from tidelog.spark.pipeline.file.sections import Section, option, read_section
 
-_PLACES = ("earliest", "latest")
+_EDGES = ("earliest", "latest")
 
 
 def check_source(section: Section) -> tuple[SourceSpec, tuple[str, ...] | None]:
-    """As much of it as is right, and its columns; what is not right has been complained of."""
+    """The source as far as it is valid, and its columns; mistakes are added to the section."""
     check_view_name(section)
     topics = _topics(section)
     columns = _columns(section)
@@ -26,7 +26,7 @@ def check_source(section: Section) -> tuple[SourceSpec, tuple[str, ...] | None]:
     deduplicate = _deduplicate(section, known, watermark)
     check_bootstrap(section)
     if columns is None and "bad_records" in section.given:
-        section.complain("bad_records", "is for format json: raw records need not be parsed")
+        section.error("bad_records", "is only for format json: raw records are not parsed")
     source = SourceSpec(
         name=section.name,
         topics=topics,
@@ -43,19 +43,19 @@ def check_source(section: Section) -> tuple[SourceSpec, tuple[str, ...] | None]:
 
 
 def check_view_name(section: Section) -> None:
-    """SQL must be able to say it."""
+    """The name must be an identifier of SQL."""
     if VIEW.fullmatch(section.name) is None:
-        section.complain(
-            "", f"{section.name!r} is no name of a view; expected letters, digits and '_'"
+        section.error(
+            "", f"{section.name!r} is not a valid view name; expected letters, digits and '_'"
         )
 
 
 def check_bootstrap(section: Section) -> None:
-    """A source or a sink may be of another cluster than the rest."""
+    """A source or a sink may use another cluster than the rest."""
     given = section.text("bootstrap")
-    trouble = None if given is None else bootstrap_error(given)
-    if trouble is not None:
-        section.complain("bootstrap", trouble)
+    error = None if given is None else bootstrap_error(given)
+    if error is not None:
+        section.error("bootstrap", error)
 
 
 def check_watermark(section: Section, known: tuple[str, ...] | None) -> Watermark | None:
@@ -64,11 +64,11 @@ def check_watermark(section: Section, known: tuple[str, ...] | None) -> Watermar
         return None
     path = (*section.path, "watermark")
     if path in section.document.values:
-        return None  # no table, which has been told
-    inner = read_section(section.document, path, WATERMARK, section.complaints)
+        return None  # not a table, which is an error already
+    inner = read_section(section.document, path, WATERMARK, section.diagnostics)
     for key in WATERMARK:
         if key not in inner.given:
-            inner.complain(key, f"is missing; expected {_WATERMARK_EXAMPLE}")
+            inner.error(key, f"is missing; expected {_WATERMARK_EXAMPLE}")
     column = inner.text("column")
     if column is not None:
         check_column(inner, "column", column, known)
@@ -81,27 +81,26 @@ _WATERMARK_EXAMPLE = 'watermark = { column = "ordered_at", delay = "10 minutes" 
 
 
 def check_column(section: Section, key: str, column: str, known: tuple[str, ...] | None) -> None:
-    """Only where all columns are known, and it is no field of one."""
+    """Only where all columns are known, and not for a field of one."""
     if known is None or "." in column or "`" in column:
         return
     if column.lower() not in [each.lower() for each in known]:
-        near = did_you_mean(column, known)
-        told = near or f"; there are {one_of(known)}"
-        section.complain(key, f"there is no column {column!r}{told}")
+        hint = did_you_mean(column, known) or f"; expected {one_of(known)}"
+        section.error(key, f"there is no column {column!r}{hint}")
 
 
 def _topics(section: Section) -> tuple[str, ...]:
     ways = [key for key in ("topic", "topics", "pattern") if key in section.given]
     if not ways:
-        section.complain("topic", 'is missing; expected topic = "orders", topics or pattern')
+        section.error("topic", 'is missing; expected topic = "orders", topics or pattern')
     elif len(ways) > 1:
-        section.complain(ways[1], f"stands beside {ways[0]}; expected only one of them")
+        section.error(ways[1], f"is given together with {ways[0]}; expected only one of them")
     topic = section.text("topic")
     topics = section.texts("topics") if topic is None else (topic,)
     for each in topics:
-        trouble = refuse_topic_name(each)
-        if trouble is not None:
-            section.complain("topic" if topic is not None else "topics", trouble)
+        error = refuse_topic_name(each)
+        if error is not None:
+            section.error("topic" if topic is not None else "topics", error)
     return topics
 
 
@@ -111,7 +110,7 @@ def _pattern(section: Section) -> str | None:
         try:
             re.compile(pattern)
         except re.error as error:
-            section.complain("pattern", f"{pattern!r} is no regular expression: {error}")
+            section.error("pattern", f"{pattern!r} is not a regular expression: {error}")
     return pattern
 
 
@@ -119,11 +118,11 @@ def _columns(section: Section) -> tuple[SchemaColumn, ...] | None:
     schema = section.text("schema")
     kind = section.text("format")
     if kind == "raw" and "schema" in section.given:
-        section.complain("schema", "is for format json: raw records have Kafka's own columns")
+        section.error("schema", "is only for format json: raw records have Kafka's columns")
         return None
     if "schema" not in section.given:
         if kind == "json":
-            section.complain("schema", "is missing; expected columns like 'order_id STRING, ...'")
+            section.error("schema", "is missing; expected columns like 'order_id STRING, ...'")
             return ()
         return None
     if schema is None:
@@ -131,13 +130,13 @@ def _columns(section: Section) -> tuple[SchemaColumn, ...] | None:
     columns, mistakes = read_ddl(schema)
     for mistake in mistakes:
         line = section.line_in_text("schema", mistake.line)
-        section.complain("schema", mistake.text, line=line)
+        section.error("schema", mistake.text, line=line)
     for column in columns:
         if column.name.lower() in METADATA_COLUMNS:
-            section.complain(
+            section.error(
                 "schema",
-                f"column {column.name!r} would hide the record's own; expected another name than"
-                f" {one_of(METADATA_COLUMNS)}",
+                f"column {column.name!r} would hide the record's metadata; expected another name"
+                f" than {one_of(METADATA_COLUMNS)}",
             )
     return tuple(columns)
 
@@ -145,12 +144,12 @@ def _columns(section: Section) -> tuple[SchemaColumn, ...] | None:
 def _known_columns(
     section: Section, columns: tuple[SchemaColumn, ...] | None
 ) -> tuple[str, ...] | None:
-    """None when a mistake in the schema leaves them open."""
+    """None if a mistake in the schema leaves them unknown."""
     has_headers = bool(section.values.get("include_headers"))
     if columns is None:
         return RAW_COLUMNS if has_headers else RAW_COLUMNS[:-1]
     if not columns or any(
-        each.key.startswith(f"sources.{section.name}.schema") for each in section.complaints
+        each.key.startswith(f"sources.{section.name}.schema") for each in section.diagnostics
     ):
         return None
     own = tuple(column.name for column in columns)
@@ -164,18 +163,18 @@ def _deduplicate(
     for column in columns:
         check_column(section, "deduplicate", column, known)
     if "deduplicate" in section.given and "watermark" not in section.given:
-        section.complain("deduplicate", NEEDS_WATERMARK)
+        section.error("deduplicate", NEEDS_WATERMARK)
     return columns
 
 
 NEEDS_WATERMARK = (
-    "needs a watermark here or before, else every key would be kept for ever; expected "
+    "needs a watermark here or in an earlier view, else every key is kept forever; expected "
     + _WATERMARK_EXAMPLE
 )
 
 
 def _options(section: Section) -> dict[str, str]:
-    """All for `readStream`, by Spark's names. A pipeline begins with the first record."""
+    """All for `readStream`, by Spark's names. A pipeline starts at the earliest record."""
     options = {"startingOffsets": "earliest"}
     for key, name in OPTIONS_OF_SOURCE.items():
         if key in section.values:
@@ -185,22 +184,22 @@ def _options(section: Section) -> dict[str, str]:
     theirs = {name.lower(): key for key, name in OPTIONS_OF_SOURCE.items()}
     for name in given:
         if name.lower() in theirs:
-            section.complain(f"options.{name}", f"has a key of its own: {theirs[name.lower()]}")
+            section.error(f"options.{name}", f"has a key of its own: {theirs[name.lower()]}")
         elif name.lower() in [each.lower() for each in OWN_OPTIONS]:
-            section.complain(f"options.{name}", "has a key of its own: topic, pattern, bootstrap")
+            section.error(f"options.{name}", "has a key of its own: topic, pattern, bootstrap")
     return {**options, **given}
 
 
 def _check_starting_offsets(section: Section, given: str) -> None:
-    if given in _PLACES:
+    if given in _EDGES:
         return
     try:
         is_fine = isinstance(json.loads(given), dict)
     except ValueError:
         is_fine = False
     if not is_fine:
-        section.complain(
+        section.error(
             "starting_offsets",
             f'{given!r} is not known; expected "earliest", "latest" or'
-            f""" JSON like '{{"orders": {{"0": 23, "1": -2}}}}'{did_you_mean(given, _PLACES)}""",
+            f""" JSON like '{{"orders": {{"0": 23, "1": -2}}}}'{did_you_mean(given, _EDGES)}""",
         )

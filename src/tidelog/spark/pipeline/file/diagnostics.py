@@ -11,39 +11,41 @@ from tidelog.core.model.exceptions import TidelogError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One mistake, or something to be warned of; a plan made in Python has no lines."""
+    """One error or warning; a plan made in Python has no lines."""
 
     line: int | None
     key: str
     text: str
     is_warning: bool = False
 
-    def told(self, file: str) -> str:
+    def as_line(self, file: str) -> str:
         """`orders.toml:7: steps.valid.sql: reads 'ordres', ...`, as editors understand it."""
-        place = file if self.line is None else f"{file}:{self.line}"
+        location = file if self.line is None else f"{file}:{self.line}"
         kind = "warning: " if self.is_warning else ""
         return (
-            f"{place}: {self.key}: {kind}{self.text}" if self.key else f"{place}: {kind}{self.text}"
+            f"{location}: {self.key}: {kind}{self.text}"
+            if self.key
+            else f"{location}: {kind}{self.text}"
         )
 
 
 class BadPlan(TidelogError):
-    """Nothing was started; each complaint is one line."""
+    """The plan has errors and was not started; each is one line of the text."""
 
-    def __init__(self, file: str, complaints: Iterable[Diagnostic]) -> None:
+    def __init__(self, file: str, diagnostics: Iterable[Diagnostic]) -> None:
         self.file = file
-        self.complaints = in_file_order(complaints)
-        super().__init__("\n".join(each.told(file) for each in self.complaints))
+        self.diagnostics = in_file_order(diagnostics)
+        super().__init__("\n".join(each.as_line(file) for each in self.diagnostics))
 
 
-def in_file_order(complaints: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """As the file goes; what has no line comes last, and nothing is said twice."""
-    unique = dict.fromkeys(complaints)
+def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Sorted by line; those without a line come last, and duplicates are removed."""
+    unique = dict.fromkeys(diagnostics)
     return sorted(unique, key=lambda each: (each.line is None, each.line or 0))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'orders'?` or nothing, for the end of a complaint."""
+    """`; did you mean 'orders'?` or nothing, for the end of a message."""
     near = get_close_matches(name.lower(), {each.lower(): each for each in known}, n=1, cutoff=0.6)
     if not near:
         return ""

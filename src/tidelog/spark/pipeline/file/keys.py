@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.spark.pipeline.file.durations import EXPECTED
+from tidelog.core.model.exceptions import TidelogError
+
+_UNITS_MS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+DURATION_MS_MAX = 366 * _UNITS_MS["d"]
+EXPECTED = 'a duration like "500ms", "5s", "10 minutes" or "1 hour"'
 
 
 class ValueKind(Enum):
-    """What a value must be, and how that is said to people."""
+    """What a value must be, in the words of an error message."""
 
-    TEXT = "a text in quotes"
-    TEXTS = 'a list of texts like ["order_id"]'
+    TEXT = "a string in quotes"
+    TEXTS = 'a list of strings like ["order_id"]'
     INTEGER = "a whole number, more than 0"
     FLAG = "true or false"
     DURATION = EXPECTED
@@ -24,7 +36,7 @@ class ValueKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: what it must be; of which words, if it has only a few."""
+    """One key: the kind of its value, and the allowed words if it has only a few."""
 
     kind: ValueKind
     words: tuple[str, ...] = ()
@@ -111,3 +123,18 @@ OPTIONS_OF_SOURCE = {
 """Keys that are options of Spark's Kafka source under other names."""
 OWN_OPTIONS = ("subscribe", "subscribePattern", "assign", "kafka.bootstrap.servers")
 """Options that have keys of their own."""
+
+
+class BadDuration(TidelogError, ValueError):
+    """The message says what is expected."""
+
+
+def duration_ms(text: str) -> int:
+    """Whole milliseconds, more than 0 and at most a year: 500ms, 5s, 10 minutes, 1 hour, 2 days."""
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None or found[2] not in _UNITS_MS:
+        raise BadDuration(f"{text!r} is not a duration; expected {EXPECTED}")
+    result = round(float(found[1]) * _UNITS_MS[found[2]])
+    if not 0 < result <= DURATION_MS_MAX:
+        raise BadDuration(f"{text!r}: expected more than 0 and at most 366 days")
+    return result

@@ -1,4 +1,4 @@
-"""How names and addresses must look: topics, views, sink ids, brokers, masters, paths."""
+"""Rules for names and addresses: views, sinks, sink ids, brokers, masters, paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|mesos)://.+|k8s
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/")
 _PORT_MAX = 65_535
 WITHOUT_RENAME = ("s3", "s3a", "s3n", "gs", "wasb", "oss", "cosn")
-"""Stores of objects, in which a directory is only a manner of speaking."""
+"""Object stores, which have no real directories."""
 
 
 def bootstrap_error(text: str) -> str | None:
@@ -22,14 +22,15 @@ def bootstrap_error(text: str) -> str | None:
     for each in text.split(","):
         found = _BROKER.fullmatch(each.strip())
         if found is None or not 0 < int(found[2]) <= _PORT_MAX:
-            return f"{each.strip()!r} is no broker's address; expected HOST:PORT[,HOST:PORT...]"
+            return f"{each.strip()!r} is not a broker address; expected HOST:PORT[,HOST:PORT...]"
     return None
 
 
 def master_error(text: str) -> str | None:
     """What is wrong with the address of a Spark cluster."""
     if _MASTER.fullmatch(text) is None:
-        return f"{text!r} is no master; expected one like local[*], spark://HOST:7077, yarn, k8s://"
+        expected = "expected one like local[*], spark://HOST:7077, yarn, k8s://"
+        return f"{text!r} is not a Spark master; {expected}"
     return None
 
 
@@ -43,6 +44,6 @@ def absolute_path(text: str, base: str) -> str:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Are they the same directory, or is one below the other?"""
+    """Returns whether they are the same directory, or one is below the other."""
     first, second = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return first.startswith(second) or second.startswith(first)

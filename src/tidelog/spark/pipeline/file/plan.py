@@ -1,4 +1,4 @@
-"""A pipeline that has been checked: sources, steps in order, sinks, and how it runs.
+"""The plan of a pipeline, after all checks: sources, steps in order, sinks, and settings.
 
 Views are the names by which SQL knows things: each source is one, each step makes one.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn
 
 METADATA_COLUMNS = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
-"""What a JSON source adds to its own columns: where each record came from."""
+"""The columns that a JSON source adds to those of its schema: where each record came from."""
 RAW_COLUMNS = (
     "key",
     "value",

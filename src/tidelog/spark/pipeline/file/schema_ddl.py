@@ -1,6 +1,8 @@
-"""A schema in Spark's DDL, `order_id STRING NOT NULL, amount INT`, understood without Spark.
+"""A schema in Spark's DDL, `order_id STRING NOT NULL, amount INT`, parsed without Spark.
 
-Each column is read on its own, so one mistake does not hide the next.
+Each column is read on its own, so one mistake does not hide the next. A full parser was tried
+(sqlglot 30.30): it refuses VOID and `amount: DECIMAL(12, 2)`, reads TIME as TIMESTAMP, and accepts
+DECIMAL(50) and MAP<INT>.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _DECIMAL_DIGITS_MAX = 38
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaColumn:
-    """One column: its name without quotes, its type as Spark reads it, whether it must be there."""
+    """One column: its name without quotes, its type in Spark's words, whether it is NOT NULL."""
 
     name: str
     type: str
@@ -52,7 +54,7 @@ class SchemaColumn:
 
 
 class Mistake(NamedTuple):
-    """Where in the text, counted in lines from 0, and what."""
+    """The line, counted from 0, and the message."""
 
     line: int
     text: str
@@ -71,7 +73,7 @@ class _Bad(TidelogError):
 
 
 def read_ddl(text: str) -> tuple[list[SchemaColumn], list[Mistake]]:
-    """The columns that are right, and what is wrong with the others."""
+    """The valid columns, and the mistakes in the others."""
     try:
         tokens = _tokens(text)
     except _Bad as bad:
@@ -110,7 +112,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _parts(tokens: list[_Token]) -> list[tuple[list[_Token], int]]:
-    """Columns are what stands between commas that no bracket holds; with each its last line."""
+    """The parts between commas outside of brackets; each with its last line."""
     parts: list[tuple[list[_Token], int]] = []
     current: list[_Token] = []
     depth = 0
@@ -152,7 +154,7 @@ class _Parser:
         kind = token.text.lower()
         if token.kind != "word" or kind not in _KNOWN:
             near = did_you_mean(kind, _KNOWN)
-            raise _Bad(token.line, f"column {column!r}: {token.text!r} is no type of Spark{near}")
+            raise _Bad(token.line, f"column {column!r}: {token.text!r} is not a Spark type{near}")
         if kind == "array":
             self._expect("<", column, kind)
             inside = self._type(column)
@@ -183,8 +185,8 @@ class _Parser:
             self._skip(":")
             kind = self._type(f"{column}.{name}")
             if self._endings(f"{column}.{name}"):
-                told = f"field {column}.{name}: NOT NULL is watched for whole columns only"
-                raise _Bad(self._tokens[self._at - 1].line, told)
+                message = f"field {column}.{name}: NOT NULL is only checked for whole columns"
+                raise _Bad(self._tokens[self._at - 1].line, message)
             fields.append(f"`{name.replace('`', '``')}`: {kind}")
         return f"STRUCT<{', '.join(fields)}>"
 
@@ -205,7 +207,7 @@ class _Parser:
                 self._expect(",", column, kind)
             token = self._next(f"column {column!r}: {kind.upper()}( is not closed")
             if token.kind != "number":
-                raise _Bad(token.line, f"column {column!r}: {token.text!r} is no number")
+                raise _Bad(token.line, f"column {column!r}: {token.text!r} is not a number")
             numbers.append(int(token.text))
         if not 1 <= len(numbers) <= _MEASURED[kind]:
             raise _Bad(
@@ -214,7 +216,7 @@ class _Parser:
         if _MEASURED[kind] == 2 and (
             not 1 <= numbers[0] <= _DECIMAL_DIGITS_MAX or numbers[-1] > numbers[0]
         ):
-            raise _Bad(line, f"column {column!r}: a decimal has 1 to 38 digits, all told")
+            raise _Bad(line, f"column {column!r}: a decimal has 1 to 38 digits in total")
         return "(" + ", ".join(map(str, numbers)) + ")"
 
     def _endings(self, column: str) -> bool:
@@ -228,8 +230,8 @@ class _Parser:
                 self._at += 1
                 is_required = True
             elif word == "comment":
-                if self._next(f"column {column!r}: COMMENT needs a text").kind != "text":
-                    raise _Bad(token.line, f"column {column!r}: COMMENT needs a text in quotes")
+                if self._next(f"column {column!r}: COMMENT needs a string").kind != "text":
+                    raise _Bad(token.line, f"column {column!r}: COMMENT needs a string in quotes")
             else:
                 self._name(f"a collation for column {column!r}")
         return is_required
@@ -239,12 +241,12 @@ class _Parser:
         if token.kind == "quoted":
             return token.text[1:-1].replace("``", "`")
         if token.kind != "word":
-            raise _Bad(token.line, f"{token.text!r} stands where {what} was expected")
+            raise _Bad(token.line, f"expected {what}, not {token.text!r}")
         return token.text
 
-    def _next(self, complaint: str) -> _Token:
+    def _next(self, message: str) -> _Token:
         if self._at == len(self._tokens):
-            raise _Bad(self._line, complaint)
+            raise _Bad(self._line, message)
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -257,7 +259,7 @@ class _Parser:
         return found
 
     def _expect(self, symbol: str, column: str, kind: str) -> None:
-        told = f"column {column!r}: {kind.upper()} needs {symbol!r} here"
-        token = self._next(told)
+        message = f"column {column!r}: {kind.upper()} needs {symbol!r} here"
+        token = self._next(message)
         if token.text != symbol:
-            raise _Bad(token.line, f"{told}, not {token.text!r}")
+            raise _Bad(token.line, f"{message}, not {token.text!r}")

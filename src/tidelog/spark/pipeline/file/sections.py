@@ -8,8 +8,7 @@ from typing import Any
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.diagnostics import Diagnostic, did_you_mean, one_of
-from tidelog.spark.pipeline.file.durations import BadDuration, duration_ms
-from tidelog.spark.pipeline.file.keys import Key, Keys, ValueKind
+from tidelog.spark.pipeline.file.keys import BadDuration, Key, Keys, ValueKind, duration_ms
 from tidelog.spark.pipeline.file.toml_document import Document, KeyPath, TomlValue, dotted
 
 AVAILABLE_NOW = "available-now"
@@ -22,14 +21,14 @@ class _Wrong(TidelogError):
 
 @dataclass
 class Section:
-    """Values by key, of those that are right; and where to point when something is wrong."""
+    """The valid values by key; errors and warnings are added with the line of their key."""
 
     document: Document
     path: KeyPath
-    complaints: list[Diagnostic]
+    diagnostics: list[Diagnostic]
     values: dict[str, Any] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
-    """The keys that stand there, right or wrong."""
+    """The keys that are present, right or wrong."""
 
     @property
     def name(self) -> str:
@@ -43,21 +42,21 @@ class Section:
     def texts(self, key: str) -> tuple[str, ...]:
         return tuple(self.values.get(key, ()))
 
-    def complain(self, key: str, text: str, *, line: int | None = None) -> None:
-        """Of a key of this table; an empty one means the table itself."""
-        self._tell(key, text, line, is_warning=False)
+    def error(self, key: str, text: str, *, line: int | None = None) -> None:
+        """Add an error about a key of this table; an empty key means the table itself."""
+        self._add(key, text, line, is_warning=False)
 
     def warn(self, key: str, text: str, *, line: int | None = None) -> None:
-        self._tell(key, text, line, is_warning=True)
+        self._add(key, text, line, is_warning=True)
 
     def line_in_text(self, key: str, line: int) -> int | None:
-        """The file's line for a line of a text, counted from 0."""
-        said = self.document.values.get((*self.path, key))
-        return None if said is None or said.text_line is None else said.text_line + line
+        """The file's line for a line of a string value, counted from 0."""
+        entry = self.document.values.get((*self.path, key))
+        return None if entry is None or entry.text_line is None else entry.text_line + line
 
-    def _tell(self, key: str, text: str, line: int | None, *, is_warning: bool) -> None:
+    def _add(self, key: str, text: str, line: int | None, *, is_warning: bool) -> None:
         path = (*self.path, *key.split(".")) if key else self.path
-        self.complaints.append(
+        self.diagnostics.append(
             Diagnostic(
                 line=self.document.line_of(path) if line is None else line,
                 key=dotted(path),
@@ -68,18 +67,18 @@ class Section:
 
 
 def read_section(
-    document: Document, path: KeyPath, keys: Keys, complaints: list[Diagnostic]
+    document: Document, path: KeyPath, keys: Keys, diagnostics: list[Diagnostic]
 ) -> Section:
-    """Unknown keys and wrong types become complaints; the rest is in the section's values."""
-    section = Section(document, path, complaints)
+    """Unknown keys and wrong types become errors; the rest is in the section's values."""
+    section = Section(document, path, diagnostics)
     unknown: dict[str, None] = {}
-    for full, said in document.values.items():
+    for full, entry in document.values.items():
         if full[: len(path)] != path or len(full) == len(path):
             continue
         key, rest = full[len(path)], full[len(path) + 1 :]
         if key in keys:
             section.given.add(key)
-            _take(section, key, keys[key], rest, said)
+            _take(section, key, keys[key], rest, entry)
         else:
             unknown[key] = None
     for full in document.tables:
@@ -99,46 +98,46 @@ def read_section(
             if path[: len(section.path) + 1] == (*section.path, key)
         ]
         line = min((each for each in lines if each is not None), default=None)
-        section.complain(key, f"is not known here{near}{known}", line=line)
+        section.error(key, f"is not known here{near}{known}", line=line)
     return section
 
 
-def _take(section: Section, key: str, known: Key, rest: KeyPath, said: TomlValue) -> None:
+def _take(section: Section, key: str, known: Key, rest: KeyPath, entry: TomlValue) -> None:
     try:
         if known.kind is ValueKind.OPTIONS:
             if not rest:
-                raise _Wrong(f"expected {known.kind.value}, not {_told(said.value)}")
-            section.values.setdefault(key, {})[".".join(rest)] = option(said.value)
+                raise _Wrong(f"expected {known.kind.value}, not {_shown(entry.value)}")
+            section.values.setdefault(key, {})[".".join(rest)] = option(entry.value)
         elif known.kind is ValueKind.TABLE:
             if not rest:
-                raise _Wrong(f"expected {known.kind.value}, not {_told(said.value)}")
+                raise _Wrong(f"expected {known.kind.value}, not {_shown(entry.value)}")
         elif rest:
             raise _Wrong(f"expected {known.kind.value}, not a table")
         else:
-            section.values[key] = _CHECKS[known.kind](said.value, known)
+            section.values[key] = _CHECKS[known.kind](entry.value, known)
     except _Wrong as wrong:
-        section.complain(".".join((key, *rest)), str(wrong), line=said.line)
+        section.error(".".join((key, *rest)), str(wrong), line=entry.line)
 
 
 def _check_table(section: Section, key: str, known: Key) -> None:
     if known.kind not in (ValueKind.TABLE, ValueKind.OPTIONS):
-        section.complain(key, f"expected {known.kind.value}, not a table")
+        section.error(key, f"expected {known.kind.value}, not a table")
 
 
 def option(value: object) -> str:
-    """Options are texts for Spark; true and 5 may be written as they are."""
+    """Options are strings for Spark; true and 5 may be written without quotes."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise _Wrong(f"expected a text, a number, true or false, not {_told(value)}")
+    raise _Wrong(f"expected a string, a number, true or false, not {_shown(value)}")
 
 
 def _text(value: object, key: Key) -> str:
     if not isinstance(value, str):
-        raise _Wrong(f"expected {ValueKind.TEXT.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.TEXT.value}, not {_shown(value)}")
     if not value.strip():
-        raise _Wrong(f"is empty; expected {one_of(key.words) if key.words else 'a text'}")
+        raise _Wrong(f"is empty; expected {one_of(key.words) if key.words else 'a string'}")
     if key.words and value not in key.words:
         near = did_you_mean(value, key.words)
         raise _Wrong(f"{value!r} is not known; expected {one_of(key.words)}{near}")
@@ -149,7 +148,7 @@ def _texts(value: object, key: Key) -> tuple[str, ...]:
     if isinstance(value, str):
         raise _Wrong(f'expected {ValueKind.TEXTS.value}; write ["{value}"]')
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise _Wrong(f"expected {ValueKind.TEXTS.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.TEXTS.value}, not {_shown(value)}")
     if not value or not all(each.strip() for each in value):
         raise _Wrong(f"is empty; expected {ValueKind.TEXTS.value}")
     twice = sorted({each for each in value if list(value).count(each) > 1})
@@ -160,19 +159,19 @@ def _texts(value: object, key: Key) -> tuple[str, ...]:
 
 def _integer(value: object, key: Key) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise _Wrong(f"expected {ValueKind.INTEGER.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.INTEGER.value}, not {_shown(value)}")
     return value
 
 
 def _flag(value: object, key: Key) -> bool:
     if not isinstance(value, bool):
-        raise _Wrong(f"expected {ValueKind.FLAG.value}, not {_told(value)}")
+        raise _Wrong(f"expected {ValueKind.FLAG.value}, not {_shown(value)}")
     return value
 
 
 def _duration(value: object, key: Key) -> int:
     if not isinstance(value, str):
-        raise _Wrong(f"expected {key.kind.value}, not {_told(value)}")
+        raise _Wrong(f"expected {key.kind.value}, not {_shown(value)}")
     try:
         return duration_ms(value)
     except BadDuration as bad:
@@ -180,7 +179,7 @@ def _duration(value: object, key: Key) -> int:
 
 
 def _trigger(value: object, key: Key) -> int | None:
-    """None for everything that is there now, 0 for batch after batch."""
+    """None for available-now, 0 for continuous."""
     words = {AVAILABLE_NOW: None, CONTINUOUS: 0}
     if isinstance(value, str) and value in words:
         return words[value]
@@ -195,8 +194,8 @@ def _function(value: object, key: Key) -> Callable[..., Any]:
     return value
 
 
-def _told(value: object) -> str:
-    """A value as it stood in the file, short."""
+def _shown(value: object) -> str:
+    """A value as in the file, shortened."""
     if isinstance(value, bool):
         return str(value).lower()
     text = repr(value)
@@ -216,17 +215,17 @@ assert set(_CHECKS) == set(ValueKind) - {ValueKind.TABLE, ValueKind.OPTIONS}
 
 
 def read_named(
-    document: Document, top: str, keys: Keys, complaints: list[Diagnostic]
+    document: Document, top: str, keys: Keys, diagnostics: list[Diagnostic]
 ) -> Iterable[Section]:
     """`[sources.orders]`, `[sources.clicks]`: a section for each, in the order of the file."""
-    for (first, *rest), said in document.values.items():
+    for (first, *rest), entry in document.values.items():
         if first == top and len(rest) == 1:
-            complaints.append(
+            diagnostics.append(
                 Diagnostic(
-                    line=said.line,
+                    line=entry.line,
                     key=f"{top}.{rest[0]}",
-                    text=f"stands alone; expected it in a table with a name: [{top}.NAME]",
+                    text=f"is not in a named table; expected it below [{top}.NAME]",
                 )
             )
     for name in document.names_below(top):
-        yield read_section(document, (top, name), keys, complaints)
+        yield read_section(document, (top, name), keys, diagnostics)

@@ -1,7 +1,13 @@
 """What can be seen of a query without Spark: which views it reads, what it calls, what cannot be.
 
-It knows no grammar, only brackets and the words after which a relation stands. So it never refuses
-what Spark would accept: whatever looks unusual is left to Spark.
+It knows no grammar, only brackets and the words that precede a relation. So it never refuses what
+Spark would accept: whatever looks unusual is left to Spark. A full parser was tried (sqlglot 30.30)
+and does not serve here:
+
+1. Its Spark dialect cannot parse `GROUP BY window(time, '1 minute')`, the central query of streams.
+2. It gives no positions for GROUP BY, ORDER BY, OVER, DISTINCT and current_timestamp, which our
+   messages name with their lines.
+3. It accepts `SELECT a, FROM v` and `SELECT FROM v`, and reads `TABLE v` as a column with an alias.
 """
 
 from __future__ import annotations
@@ -26,6 +32,34 @@ _CALLED_WITHOUT_BRACKETS = (
     "CURRENT_TIME",
     "LOCALTIMESTAMP",
 )
+_RANDOM = """
+    rand randn random uuid randstr uniform shuffle monotonically_increasing_id spark_partition_id
+    input_file_name input_file_block_start input_file_block_length
+"""
+_CLOCK = "now current_timestamp current_date curdate current_time localtimestamp unix_timestamp"
+_ORDER = """
+    first first_value last last_value any_value collect_list collect_set array_agg listagg
+    string_agg
+"""
+_ONLY_WITHOUT_ARGUMENTS = ("unix_timestamp",)
+"""With arguments their result depends on nothing else."""
+
+_NONDETERMINISTIC = {
+    **dict.fromkeys(
+        _RANDOM.split(),
+        "returns other values when a task is retried or another sink computes it: rows of one"
+        " batch may contradict each other",
+    ),
+    **dict.fromkeys(
+        _CLOCK.split(),
+        "is the time of the batch: the same when a batch is retried, but different in every sink"
+        " and when the checkpoint is deleted",
+    ),
+    **dict.fromkeys(
+        _ORDER.split(),
+        "depends on the order in which rows arrive, which may differ when a batch is retried",
+    ),
+}
 
 
 class Relation(NamedTuple):
@@ -36,7 +70,7 @@ class Relation(NamedTuple):
 
 
 class FunctionCall(NamedTuple):
-    """A function by its name in small letters, and whether anything stands in its brackets."""
+    """A function by its lower-case name, and whether it has arguments."""
 
     name: str
     line: int
@@ -45,7 +79,7 @@ class FunctionCall(NamedTuple):
 
 @dataclass(eq=False)
 class QueryBlock:
-    """What stands between two brackets, or the whole: a query, or anything else."""
+    """The text between two brackets, or all of it: a query, or anything else."""
 
     kind: Literal["query", "relation", "expression"]
     opened: Token | None = None
@@ -70,11 +104,11 @@ class QueryBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryShape:
-    """Of one query."""
+    """Relations, calls and blocks of one query."""
 
     root: QueryBlock
     reads: tuple[Relation, ...]
-    """Without the names that its own WITH explains."""
+    """Without the names that its own WITH defines."""
     calls: tuple[FunctionCall, ...]
 
     def streams(self, is_stream: Callable[[str], bool]) -> list[QueryBlock]:
@@ -134,37 +168,37 @@ class _Walk:
         self._check_end(self.tokens[-1])
 
     def _on_symbol(self, token: Token) -> None:
-        frame = self.stack[-1]
+        block = self.stack[-1]
         if token.text in _CLOSING:
             self._open(token)
         elif token.text in _CLOSING.values():
             self._close(token)
-        elif token.text == "," and frame.is_in_with:
-            frame.expects_name = True
+        elif token.text == "," and block.is_in_with:
+            block.expects_name = True
         elif token.text == ",":
             following = self._token(1)
             if following is not None and following.is_word("FROM", "WHERE"):
                 raise BadSql(token.line, f"a column is missing between ',' and {following.text}")
-            frame.expects_relation = frame.is_in_from and frame.is_like_query()
+            block.expects_relation = block.is_in_from and block.is_like_query()
         elif token.text == "|>":
-            frame.is_in_from = frame.expects_relation = False
+            block.is_in_from = block.expects_relation = False
 
     def _open(self, token: Token) -> None:
-        frame, following = self.stack[-1], self._token(1)
+        block, following = self.stack[-1], self._token(1)
         inner = QueryBlock("expression", opened=token)
         if following is not None and following.is_word(*_BEGINNINGS):
             inner.kind = "query"
             inner.expects_relation = following.is_word("TABLE")
-        elif frame.expects_relation:
+        elif block.expects_relation:
             inner.kind = "relation"
             inner.expects_relation = inner.is_in_from = True
         elif self._is_bracketed_query():
             inner.kind = "query"
-        if frame.last_named is not None and inner.kind == "query":
-            frame.named[frame.last_named] = inner
-            frame.last_named = None
-        frame.expects_relation = False
-        frame.inner.append(inner)
+        if block.last_named is not None and inner.kind == "query":
+            block.named[block.last_named] = inner
+            block.last_named = None
+        block.expects_relation = False
+        block.inner.append(inner)
         self.stack.append(inner)
 
     def _is_bracketed_query(self) -> bool:
@@ -181,25 +215,25 @@ class _Walk:
         self.stack.pop()
 
     def _on_word(self, token: Token) -> None:
-        frame = self.stack[-1]
-        if frame.expects_name and not token.is_word("RECURSIVE"):
-            frame.expects_name = False
-            frame.named[token.text.lower()] = None
-            frame.last_named = token.text.lower()
+        block = self.stack[-1]
+        if block.expects_name and not token.is_word("RECURSIVE"):
+            block.expects_name = False
+            block.named[token.text.lower()] = None
+            block.last_named = token.text.lower()
             return
-        if frame.expects_relation and self._on_relation(frame, token):
+        if block.expects_relation and self._on_relation(block, token):
             return
-        if token.kind == "word" and frame.is_like_query():
-            self._on_keyword(frame, token)
+        if token.kind == "word" and block.is_like_query():
+            self._on_keyword(block, token)
         self._note_call(token)
 
-    def _on_relation(self, frame: QueryBlock, token: Token) -> bool:
-        """Whether the word was the name of a relation, or stands before one."""
+    def _on_relation(self, block: QueryBlock, token: Token) -> bool:
+        """Returns whether the word was the name of a relation, or precedes one."""
         following = self._token(1)
         is_name_next = following is not None and following.kind in ("word", "name")
         if token.is_word("LATERAL", "TABLE") or (token.is_word("STREAM") and is_name_next):
             return True
-        frame.expects_relation = False
+        block.expects_relation = False
         if token.is_word("SELECT", "VALUES", "WITH"):
             return False
         parts = [token.text]
@@ -210,35 +244,35 @@ class _Walk:
             self.calls.append(FunctionCall(parts[-1].lower(), token.line, self._has_arguments()))
             return True
         read = Relation(tuple(parts), token.line)
-        frame.reads.append(read)
+        block.reads.append(read)
         if len(parts) > 1 or not any(token.text.lower() in each.named for each in self.stack):
             self.free_reads.append(read)
         return True
 
-    def _on_keyword(self, frame: QueryBlock, token: Token) -> None:
+    def _on_keyword(self, block: QueryBlock, token: Token) -> None:
         word = token.text.upper()
-        if word == "WITH" and not frame.named and self._begins(frame):
-            frame.is_in_with = frame.expects_name = True
+        if word == "WITH" and not block.named and self._begins(block):
+            block.is_in_with = block.expects_name = True
         elif word == "FROM" and not self._is_distinct_from():
-            frame.is_in_with = False
-            frame.is_in_from = frame.expects_relation = True
+            block.is_in_with = False
+            block.is_in_from = block.expects_relation = True
         elif word == "JOIN":
-            frame.expects_relation = True
+            block.expects_relation = True
         elif word == "LATERAL" and self._is_word(1, "VIEW"):
-            frame.is_in_from = False
+            block.is_in_from = False
         elif word in _ENDS_OF_FROM:
-            frame.is_in_from = False
-            frame.is_in_with = frame.is_in_with and word != "SELECT"
+            block.is_in_from = False
+            block.is_in_with = block.is_in_with and word != "SELECT"
             if word == "SELECT" and self._is_word(1, "FROM"):
                 raise BadSql(token.line, "SELECT names no column; expected SELECT column FROM ...")
             if (word == "GROUP" and self._is_word(1, "BY")) or (
                 word == "SELECT" and self._is_word(1, "DISTINCT")
             ):
-                frame.grouped_at = token.line
+                block.grouped_at = token.line
             if word == "ORDER" and self._is_word(1, "BY"):
-                frame.ordered_at = token.line
+                block.ordered_at = token.line
         elif word == "OVER" and (self._is_symbol(1, "(") or self._is_name(1)):
-            frame.windowed_at = token.line
+            block.windowed_at = token.line
 
     def _note_call(self, token: Token) -> None:
         before = self._token(-1)
@@ -256,9 +290,9 @@ class _Walk:
             self._is_word(-2, "IS") or (self._is_word(-2, "NOT") and self._is_word(-3, "IS"))
         )
 
-    def _begins(self, frame: QueryBlock) -> bool:
+    def _begins(self, block: QueryBlock) -> bool:
         before = self._token(-1)
-        return before is None or before is frame.opened
+        return before is None or before is block.opened
 
     def _check_end(self, token: Token) -> None:
         wants = ("SELECT", "FROM", "JOIN", "WHERE", "BY", "AND", "OR", "ON", "HAVING", "UNION")
@@ -286,27 +320,35 @@ class _Walk:
 
 
 def _collect_streams(
-    frame: QueryBlock,
+    block: QueryBlock,
     is_stream: Callable[[str], bool],
     named: dict[str, bool],
     found: list[QueryBlock],
 ) -> bool:
-    """Does it read a stream? Names explained by a WITH are known to the frames inside."""
+    """Returns whether it reads a stream. Names of a WITH are known to the blocks inside."""
     known = dict(named)
-    for name, explained in frame.named.items():
-        known[name] = explained is not None and _collect_streams(explained, is_stream, known, found)
-    explained_frames = [each for each in frame.named.values() if each is not None]
+    for name, defined in block.named.items():
+        known[name] = defined is not None and _collect_streams(defined, is_stream, known, found)
+    defined_blocks = [each for each in block.named.values() if each is not None]
     inside = [
         _collect_streams(each, is_stream, known, found)
-        for each in frame.inner
-        if not any(each is other for other in explained_frames)
+        for each in block.inner
+        if not any(each is other for other in defined_blocks)
     ]
     own = [
         known.get(read.parts[0].lower(), is_stream(read.parts[0]))
-        for read in frame.reads
+        for read in block.reads
         if len(read.parts) == 1
     ]
     if any(inside) or any(own):
-        found.append(frame)
+        found.append(block)
         return True
     return False
+
+
+def nondeterminism(call: FunctionCall) -> str | None:
+    """A warning if the result differs when a batch is computed again; None if it does not."""
+    if call.name in _ONLY_WITHOUT_ARGUMENTS and call.has_arguments:
+        return None
+    why = _NONDETERMINISTIC.get(call.name)
+    return None if why is None else f"{call.name}() {why}"

@@ -1,4 +1,4 @@
-"""SQL cut into words, names, texts and symbols as Spark would; comments are left out."""
+"""SQL split into words, names, strings and symbols as in Spark; comments are left out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Token(NamedTuple):
 
 
 class BadSql(TidelogError, ValueError):
-    """Where the text stops making sense, counted in lines from 0."""
+    """The text cannot be a query; with the line, counted from 0."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -47,7 +47,7 @@ class BadSql(TidelogError, ValueError):
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """BadSql for something that is opened and never closed."""
+    """BadSql for a string, name or comment that is never closed."""
     found: list[Token] = []
     at, line = 0, 0
     while at < len(sql):
@@ -61,7 +61,7 @@ def tokens_of(sql: str) -> list[Token]:
 
 
 def _after_space(sql: str, at: int, line: int) -> int:
-    """Past blanks or a comment that begins here."""
+    """The position after blanks or a comment that begins here."""
     space = _SPACE.match(sql, at) or _LINE_COMMENT.match(sql, at)
     if space is not None:
         return space.end()
@@ -69,7 +69,7 @@ def _after_space(sql: str, at: int, line: int) -> int:
 
 
 def _after_comment(sql: str, start: int, line: int) -> int:
-    """Comments in brackets may hold others."""
+    """Bracketed comments may contain others."""
     depth, at = 1, start + 2
     while depth:
         edge = _COMMENT_EDGE.search(sql, at)
@@ -105,5 +105,5 @@ def _piece(sql: str, at: int, line: int) -> tuple[Kind, str, int]:
 def _text(form: re.Pattern[str], sql: str, at: int, line: int) -> tuple[Kind, str, int]:
     found = form.match(sql, at)
     if found is None:
-        raise BadSql(line, f"the text that begins here with {sql[at]} is never closed")
+        raise BadSql(line, f"the string that begins here with {sql[at]} is never closed")
     return "text", found[0], found.end()

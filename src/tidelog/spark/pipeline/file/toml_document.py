@@ -1,8 +1,8 @@
-"""TOML read statement by statement, so that every value knows its line and one mistake does not
-hide the next.
+"""TOML read statement by statement, so that every value has its line and one mistake does not hide
+the next.
 
-tomllib tells no positions. But each statement of a file (`key = value`, `[table]`) is a small TOML
-document of its own: lines are taken together until they are one, and tomllib reads them.
+tomllib gives no positions. But each statement of a file (`key = value`, `[table]`) is a small TOML
+document of its own: lines are collected until they are one, and tomllib reads them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TomlValue(NamedTuple):
 
 @dataclass
 class Document:
-    """All values by their full key, inline tables taken apart; and the tables that were opened."""
+    """All values by their full key, inline tables flattened; and the tables that were opened."""
 
     values: dict[KeyPath, TomlValue] = field(default_factory=dict)
     tables: dict[KeyPath, int | None] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class Document:
 
     def names_below(self, section: str) -> list[str]:
         """The tables of a section, `valid` of `[steps.valid]`, in the order of the file."""
-        said = [(said.line, path) for path, said in self.values.items() if len(path) > 2]
+        given = [(given.line, path) for path, given in self.values.items() if len(path) > 2]
         opened = [(line, path) for path, line in self.tables.items() if len(path) > 1]
-        mentions = sorted([*opened, *said], key=lambda each: each[0] or 0)
-        return list(dict.fromkeys(path[1] for _, path in mentions if path[0] == section))
+        positions = sorted([*opened, *given], key=lambda each: each[0] or 0)
+        return list(dict.fromkeys(path[1] for _, path in positions if path[0] == section))
 
     def line_of(self, path: KeyPath) -> int | None:
         """Of a value or a table, or of the first key in it; else of the nearest table around it."""
@@ -48,22 +48,22 @@ class Document:
             part = path[:length]
             if part in self.tables:
                 return self.tables[part]
-            for known, said in self.values.items():
+            for known, given in self.values.items():
                 if known[:length] == part:
-                    return said.line
+                    return given.line
         return self.first_line
 
 
 def dotted(path: KeyPath) -> str:
-    """As it is written in a complaint."""
+    """As it is written in a message."""
     return ".".join(path)
 
 
 def read_document(text: str) -> tuple[Document, list[Diagnostic]]:
-    """Everything that can be understood, and a complaint for each statement that cannot."""
+    """All values that can be read, and an error for each statement that cannot."""
     reader = _Reader(text.replace("\r\n", "\n").split("\n"))
     reader.read()
-    return reader.document, reader.complaints
+    return reader.document, reader.diagnostics
 
 
 def document_of(plan: Mapping[str, object]) -> Document:
@@ -83,7 +83,7 @@ class _Reader:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.document = Document(first_line=1)
-        self.complaints: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._table: KeyPath = ()
 
     def read(self) -> None:
@@ -91,17 +91,17 @@ class _Reader:
         while start < len(self.lines):
             end, parsed, error = self._statement(start)
             if error is None:
-                self._understood(start, end, parsed)
+                self._add_statement(start, end, parsed)
                 start = end
             elif error.endswith(_UNFINISHED):
-                self._complain(start + 1, "", f"is not TOML: {_reason(error)}")
+                self._error(start + 1, "", f"is not TOML: {_reason(error)}")
                 start = self._next_table(start + 1)
             else:
-                self._complain(start + 1, "", f"is not TOML: {_reason(error)}")
+                self._error(start + 1, "", f"is not TOML: {_reason(error)}")
                 start += 1
 
     def _statement(self, start: int) -> tuple[int, dict[str, object], str | None]:
-        """As many lines as make a whole; (end, what it says, why it says nothing)."""
+        """As many lines as make a statement; returns (end, values, error)."""
         end = start + 1
         parsed, error = _parse(self.lines[start:end])
         while error is not None and error.endswith(_UNFINISHED) and end < len(self.lines):
@@ -110,53 +110,53 @@ class _Reader:
         return end, parsed, error
 
     def _next_table(self, start: int) -> int:
-        """After something that never ends, the next line that opens a table is believed."""
+        """After a statement that never ends, continue with the next line that opens a table."""
         for index in range(start, len(self.lines)):
             line = self.lines[index].strip()
             if line.startswith("[") and _parse([line])[1] is None:
                 return index
         return len(self.lines)
 
-    def _understood(self, start: int, end: int, parsed: dict[str, object]) -> None:
+    def _add_statement(self, start: int, end: int, parsed: dict[str, object]) -> None:
         line = start + 1
         header = self.lines[start].strip()
         if header.startswith("[["):
             name = header.strip("[] ")
-            self._complain(line, name, f"lists of tables are not known here, write [{name}.NAME]")
+            self._error(line, name, f"lists of tables are not supported here, write [{name}.NAME]")
         elif header.startswith("["):
-            self._opened(line, next(path for path, _ in _flatten(parsed)))
+            self._open_table(line, next(path for path, _ in _flatten(parsed)))
         else:
             opening = self.lines[start].rstrip().endswith(_QUOTES)
             text_line = line + 1 if end - start > 1 and opening else line
             for path, value in _flatten(parsed):
-                self._said(self._table + path, TomlValue(value, line, text_line))
+                self._add_value(self._table + path, TomlValue(value, line, text_line))
 
-    def _opened(self, line: int, path: KeyPath) -> None:
+    def _open_table(self, line: int, path: KeyPath) -> None:
         self._table = path
         first = self.document.tables.get(path)
         if first is not None:
-            self._complain(line, dotted(path), f"this table is already there, at line {first}")
+            self._error(line, dotted(path), f"this table was already opened at line {first}")
             return
         self.document.tables[path] = line
         for length in range(1, len(path)):
             if path[:length] in self.document.values:
                 where = self.document.values[path[:length]].line
-                self._complain(
+                self._error(
                     line, dotted(path), f"{dotted(path[:length])} is a value, at line {where}"
                 )
 
-    def _said(self, path: KeyPath, said: TomlValue) -> None:
-        if isinstance(said.value, dict):  # an empty inline table
-            self.document.tables.setdefault(path, said.line)
+    def _add_value(self, path: KeyPath, given: TomlValue) -> None:
+        if isinstance(given.value, dict):  # an empty inline table
+            self.document.tables.setdefault(path, given.line)
             return
         if path in self.document.values:
             first = self.document.values[path].line
-            self._complain(said.line, dotted(path), f"was already set at line {first}")
+            self._error(given.line, dotted(path), f"was already set at line {first}")
             return
-        self.document.values[path] = said
+        self.document.values[path] = given
 
-    def _complain(self, line: int | None, key: str, text: str) -> None:
-        self.complaints.append(Diagnostic(line=line, key=key, text=text))
+    def _error(self, line: int | None, key: str, text: str) -> None:
+        self.diagnostics.append(Diagnostic(line=line, key=key, text=text))
 
 
 def _parse(lines: list[str]) -> tuple[dict[str, object], str | None]:
@@ -167,7 +167,7 @@ def _parse(lines: list[str]) -> tuple[dict[str, object], str | None]:
 
 
 def _reason(error: str) -> str:
-    """Without the position, which is within the statement: the complaint has the line."""
+    """Without the position, which is within the statement: the diagnostic has the line."""
     return error.partition(" (at ")[0]
 
 

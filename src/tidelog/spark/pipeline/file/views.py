@@ -15,7 +15,7 @@ class View:
 
     section: Section
     number: int
-    """Its place among all views; a step reads only views before it."""
+    """Its index among all views; a step reads only earlier views."""
     reads: list[View] = field(default_factory=list)
     shape: QueryShape | None = None
     columns: tuple[str, ...] | None = None
@@ -38,14 +38,14 @@ class View:
         return "deduplicate" in self.section.given
 
     def lineage(self) -> list[View]:
-        """Itself and everything that it is made of, in order."""
+        """Itself and all views that it is made of, in file order."""
         found: dict[View, None] = {}
-        waiting = [self]
-        while waiting:
-            view = waiting.pop()
+        pending = [self]
+        while pending:
+            view = pending.pop()
             if view not in found:
                 found[view] = None
-                waiting.extend(view.reads)
+                pending.extend(view.reads)
         return sorted(found, key=lambda each: each.number)
 
     def before(self) -> list[View]:
@@ -54,7 +54,7 @@ class View:
 
 
 class Views:
-    """By name; Spark's names are the same in either case."""
+    """By name; Spark ignores case."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, View] = {}
@@ -84,24 +84,24 @@ class Views:
         return [view.name for view in self]
 
 
-def way_back(start: View, goal: View, by_name: Views) -> list[str] | None:
-    """The names on a way from `start` to `goal` along what each reads, however it is ordered."""
-    waiting: list[tuple[View, list[str]]] = [(start, [start.name])]
+def read_path(start: View, goal: View, by_name: Views) -> list[str] | None:
+    """The names on a path from `start` to `goal` along what each reads, in any file order."""
+    pending: list[tuple[View, list[str]]] = [(start, [start.name])]
     seen = {start}
-    while waiting:
-        view, way = waiting.pop(0)
+    while pending:
+        view, path = pending.pop(0)
         if view is goal:
-            return way
-        for name in wanted_names(view):
+            return path
+        for name in relation_names(view):
             following = by_name.get(name)
             if following is not None and following not in seen:
                 seen.add(following)
-                waiting.append((following, [*way, following.name]))
+                pending.append((following, [*path, following.name]))
     return None
 
 
-def wanted_names(view: View) -> Iterable[str]:
-    """What its SQL reads by a single name."""
+def relation_names(view: View) -> Iterable[str]:
+    """The single names that its SQL reads."""
     if view.shape is None:
         return []
     return dict.fromkeys(read.parts[0] for read in view.shape.reads if len(read.parts) == 1)

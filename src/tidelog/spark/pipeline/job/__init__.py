@@ -1,1 +1,1 @@
-"""A checked plan as Spark queries that run, tell how they fare, and stop when they are asked."""
+"""A checked plan as Spark queries: run, watched, reported as events, and stopped on request."""

@@ -1,4 +1,4 @@
-"""What became of every record, from Spark's progress reports: pure sums that must come out even.
+"""What became of every record, from Spark's progress reports: pure sums that must match.
 
 Of a source:                read    = parsed + dead
 Of a view that deduplicates: arrived = kept + duplicates + late
@@ -46,7 +46,7 @@ class SinkAccount:
 
     batches: int = 0
     rows: int = 0
-    """That went into the sink, or were already there from a run that died."""
+    """Rows that went into the sink, or were already there from a run that died."""
     duplicates: int = 0
     late: int = 0
     late_groups: int = 0
@@ -79,12 +79,12 @@ class SinkAccount:
     def dead(self) -> int:
         return sum(each.dead for each in self.sources.values())
 
-    def uneven(self) -> str | None:
-        """A sentence if the sums do not come out even: our mistake, or tasks that ran twice."""
+    def imbalance(self) -> str | None:
+        """A sentence if the sums do not match: our mistake, or tasks that ran twice."""
         dropped = sum(each.dropped for each in self.views.values())
         if dropped != self.duplicates + self.late:
             return (
-                f"{dropped} rows were dropped on the way, but {self.duplicates} are duplicates"
+                f"{dropped} rows were dropped, but {self.duplicates} are duplicates"
                 f" and {self.late} came late; tasks that ran twice may have counted twice"
             )
         return None
@@ -92,7 +92,7 @@ class SinkAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchReport:
-    """One batch of one sink, as Spark tells of it."""
+    """One batch of one sink, from Spark's progress report."""
 
     batch_id: int
     query_rows: int
@@ -105,12 +105,12 @@ class BatchReport:
     sources: Mapping[str, tuple[int, int]]
     views: Mapping[str, tuple[int, int]]
     behind: Mapping[str, int]
-    """Records that were there and not yet read, by partition: `orders-0`."""
+    """Records not yet read, by partition: `orders-0`."""
     watermark: str | None
 
 
 def report_of(progress: Mapping[str, Any]) -> BatchReport | None:
-    """None if it tells of no batch but only that nothing came."""
+    """None if it reports no batch, only that there was no data."""
     durations = progress.get("durationMs") or {}
     if "addBatch" not in durations:
         return None
@@ -128,19 +128,19 @@ def report_of(progress: Mapping[str, Any]) -> BatchReport | None:
         late=sum(_number(each, _LATE) for each in dedupers),
         late_groups=sum(_number(each, _LATE) for each in others),
         sources={
-            name.partition(":")[2]: (_number(told, "read"), _number(told, "dead"))
-            for name, told in observed.items()
+            name.partition(":")[2]: (_number(metrics, "read"), _number(metrics, "dead"))
+            for name, metrics in observed.items()
             if name.startswith("source:")
         },
         views={
             name.partition(":")[2]: (
-                _number(told, "rows"),
+                _number(metrics, "rows"),
                 _number(observed.get(f"kept:{name.partition(':')[2]}"), "rows"),
             )
-            for name, told in observed.items()
+            for name, metrics in observed.items()
             if name.startswith("arrived:")
         },
-        behind=behind_of(progress.get("sources") or []),
+        behind=lag_by_partition(progress.get("sources") or []),
         watermark=(progress.get("eventTime") or {}).get("watermark"),
     )
 
@@ -149,8 +149,8 @@ _DUPLICATES = "numDroppedDuplicateRows"
 _LATE = "numRowsDroppedByWatermark"
 
 
-def behind_of(sources: list[Mapping[str, Any]]) -> dict[str, int]:
-    """From the offsets that a batch ended with and the latest that are there."""
+def lag_by_partition(sources: list[Mapping[str, Any]]) -> dict[str, int]:
+    """The lag by partition: the latest offsets minus the end offsets of a batch."""
     behind: dict[str, int] = {}
     for source in sources:
         ends, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
@@ -161,23 +161,23 @@ def behind_of(sources: list[Mapping[str, Any]]) -> dict[str, int]:
     return behind
 
 
-def _offsets(told: object) -> dict[str, int]:
+def _offsets(document: object) -> dict[str, int]:
     """`{"orders": {"0": 23}}`, as text or not, to `{"orders-0": 23}`; nothing for other sources."""
-    if isinstance(told, str):
+    if isinstance(document, str):
         try:
-            told = json.loads(told)
+            document = json.loads(document)
         except ValueError:
             return {}
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         return {}
     return {
         f"{topic}-{partition}": offset
-        for topic, partitions in told.items()
+        for topic, partitions in document.items()
         if isinstance(partitions, dict)
         for partition, offset in partitions.items()
         if isinstance(offset, int)
     }
 
 
-def _number(told: Mapping[str, Any] | None, key: str) -> int:
-    return int((told or {}).get(key) or 0)
+def _number(metrics: Mapping[str, Any] | None, key: str) -> int:
+    return int((metrics or {}).get(key) or 0)

@@ -1,4 +1,4 @@
-"""The checkpoint's directory: one below it for each sink, a lock, and what the plan was."""
+"""The checkpoint's directory: a directory for each sink, a lock, and the plan of the last run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFFSETS_METADATA_LINE = 1
 
 
 class CheckpointUnusable(TidelogError):
-    """One line."""
+    """The checkpoint is locked by another run, or damaged; one line."""
 
 
 def query_checkpoint(checkpoint: str, sink: str) -> str:
@@ -31,19 +31,19 @@ def query_checkpoint(checkpoint: str, sink: str) -> str:
 
 
 def offer_of(store: Store, checkpoint: str, batch_id: int) -> BatchOffer:
-    """What Spark wrote down of a batch before it began: it is the same when it comes again."""
+    """What Spark recorded of a batch before it began: it is the same when the batch is retried."""
     metadata = store.read(f"{checkpoint}/metadata")
     offsets = store.read(offsets_path(checkpoint, batch_id))
     if metadata is None or offsets is None:
         raise CheckpointUnusable(
-            f"{checkpoint} does not tell of batch {batch_id}: it was removed while it was used"
+            f"{checkpoint} has no offsets of batch {batch_id}: it was removed while in use"
         )
     lines = offsets.splitlines()
-    told = "\n".join(lines[:_OFFSETS_METADATA_LINE] + lines[_OFFSETS_METADATA_LINE + 1 :])
+    sources = "\n".join(lines[:_OFFSETS_METADATA_LINE] + lines[_OFFSETS_METADATA_LINE + 1 :])
     return BatchOffer(
         query_id=json.loads(metadata)["id"],
         batch_id=batch_id,
-        fingerprint=hashlib.sha256(told.encode()).hexdigest(),
+        fingerprint=hashlib.sha256(sources.encode()).hexdigest(),
     )
 
 
@@ -53,9 +53,9 @@ def offsets_path(checkpoint: str, batch_id: int) -> str:
 
 @contextmanager
 def lock_checkpoint(checkpoint: str) -> Iterator[None]:
-    """No second run at the same time; only a local directory can be locked.
+    """Refuse a second run at the same time; only a local directory can be locked.
 
-    The lock goes with the process, however it ends.
+    The lock ends with the process, however it ends.
     """
     if not checkpoint.startswith("/"):
         yield
@@ -77,10 +77,10 @@ def lock_checkpoint(checkpoint: str) -> Iterator[None]:
 
 
 def changes_since(store: Store, checkpoint: str, plan: PipelinePlan) -> list[str]:
-    """The keys that say something else than when the checkpoint was last used."""
+    """The keys whose values changed since the checkpoint was last used."""
     now = plan_values(plan)
-    told = store.read(f"{checkpoint}/{PLAN_FILE}")
-    before = now if told is None else json.loads(told)
+    saved = store.read(f"{checkpoint}/{PLAN_FILE}")
+    before = now if saved is None else json.loads(saved)
     return sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
 
 
@@ -91,14 +91,14 @@ def save_plan(store: Store, checkpoint: str, plan: PipelinePlan) -> None:
 
 
 def plan_values(plan: PipelinePlan) -> dict[str, str]:
-    """What decides about rows, by key; not where it runs."""
+    """The values that determine rows, by key; not where it runs."""
     parts: dict[str, object] = {
         **{f"sources.{each.name}": asdict(each) for each in plan.sources},
         **{f"sinks.{each.name}": asdict(each) for each in plan.sinks},
     }
     for step in plan.steps:
-        told = {**asdict(step), "function": None if step.function is None else "a function"}
-        parts[f"steps.{step.name}"] = told
+        function = None if step.function is None else "a function"
+        parts[f"steps.{step.name}"] = {**asdict(step), "function": function}
     if plan.dead_letters is not None:
         parts["dead_letters"] = asdict(plan.dead_letters)
     return {

@@ -1,12 +1,12 @@
 """JSON records into columns; what does not parse becomes a dead letter with its reason.
 
-Spark's `from_json` is lenient in three ways that would drop data silently. So it is not asked about
-the value itself but about `{"r": [VALUE], "e": true}`:
+Spark's `from_json` is lenient in three ways that would drop data silently. So it does not parse the
+value itself but `{"r": [VALUE], "e": true}`:
 
 1. It stops after the first object: of `{"a": 1}{"a": 2}` the second would vanish. Here whatever
    follows must fit between the value and the end mark `e`, or the record is dead.
 2. It reads only the columns that are used, unless it has options: a wrong type would pass.
-3. It gives null for what has the wrong type. The column for corrupt records tells that apart.
+3. It returns null for a wrong type. The column for corrupt records distinguishes that.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def column_expressions(columns: Iterable[SchemaColumn]) -> list[str]:
 
 
 def _missing(required: list[SchemaColumn]) -> str:
-    """NOT NULL, which `from_json` does not watch."""
+    """NOT NULL, which `from_json` does not check."""
     return "".join(
         f" WHEN {_ROW}.{each.quoted_name} IS NULL"
         f" THEN {_quoted(f'column {each.name} is missing or null')}"
@@ -63,13 +63,13 @@ def _missing(required: list[SchemaColumn]) -> str:
 
 
 def _explanation(columns: tuple[SchemaColumn, ...]) -> str:
-    """Worked out for dead records only: CASE looks at nothing else."""
+    """Computed for dead records only: CASE evaluates nothing else."""
     alone = f"json_array_length(concat('[', {_TEXT}, ']'))"
     is_broken = f"from_json({_TEXT}, '{_NOTHING} STRING, {_BAD} STRING', {_OPTIONS}).{_BAD}"
     faults = ", ".join(_fault(each) for each in columns)
     return (
         f"CASE WHEN {alone} IS NULL OR {alone} <> 1 THEN {_BROKEN}"
-        f" WHEN NOT startswith(ltrim({_TEXT}), '{{') THEN 'the value is no JSON object'"
+        f" WHEN NOT startswith(ltrim({_TEXT}), '{{') THEN 'the value is not a JSON object'"
         f" WHEN {is_broken} IS NOT NULL THEN {_BROKEN}"
         " ELSE coalesce(concat('the value does not fit the schema: ',"
         f" nullif(concat_ws(', ', {faults}), '')), {_BROKEN}) END"
@@ -82,11 +82,11 @@ def _fault(column: SchemaColumn) -> str:
     parsed = f"from_json({_TEXT}, {_quoted(schema)}, {_OPTIONS})"
     return (
         f"CASE WHEN {parsed}.{_BAD} IS NOT NULL"
-        f" THEN {_quoted(f'{column.name} is no {column.type}')} END"
+        f" THEN {_quoted(f'{column.name} is not {column.type}')} END"
     )
 
 
 def _quoted(text: str) -> str:
-    """As a text in SQL."""
+    """As a string in SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

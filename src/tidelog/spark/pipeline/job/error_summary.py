@@ -1,20 +1,20 @@
-"""What Spark and Java say when something fails, cut down to the line that a person needs."""
+"""Error texts of Spark and Java, shortened to the line that a person needs."""
 
 from __future__ import annotations
 
 import re
 
-_PICTURES = ("==", "JVM stacktrace", "Traceback", "'", "~", "+-", "!", "at ")
+_NOISE = ("==", "JVM stacktrace", "Traceback", "'", "~", "+-", "!", "at ")
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Error|Exception|Refused|Missing|Lost)): (.+)$")
 _LENGTH_MAX = 400
 
 
 def first_sentence(text: str) -> str:
-    """Without Spark's picture of the query that follows."""
+    """The message without the query plan and stack trace that follow."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines:
-        if kept and line.startswith(_PICTURES):
+        if kept and line.startswith(_NOISE):
             break
         kept.append(line)
     sentence = " ".join(kept).split(" SQLSTATE:")[0].rstrip(" ;")

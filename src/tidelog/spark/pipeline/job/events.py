@@ -1,4 +1,4 @@
-"""What a running pipeline tells whoever started it, as values."""
+"""The events of a running pipeline, as values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class RunEnding(Enum):
     """How a run ended."""
 
     FINISHED = "finished"
-    """Everything that was there has been processed."""
+    """All available records have been processed."""
     STOPPED = "stopped"
-    """Somebody asked; every batch that had begun is complete."""
+    """A stop was requested; every batch that had begun is complete."""
     ABANDONED = "abandoned"
-    """Somebody insisted; a batch was left, and comes again with the next run."""
+    """The stop was forced; an unfinished batch is repeated by the next run."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineWarning:
-    """Something to know, that stops nothing."""
+    """A warning; the run continues."""
 
     text: str
 
@@ -39,7 +39,7 @@ class PipelineStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCompleted:
-    """A sink has another batch."""
+    """A sink has completed a batch."""
 
     sink: str
     report: BatchReport
@@ -47,7 +47,7 @@ class BatchCompleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkStatus:
-    """A sink at this moment."""
+    """The state of a sink at this moment."""
 
     name: str
     is_topic: bool
@@ -60,7 +60,7 @@ class SinkStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStatus:
-    """Every moment, for a picture that changes."""
+    """The state of all sinks, twice a second, for a live display."""
 
     sinks: tuple[SinkStatus, ...]
     is_stopping: bool
@@ -68,12 +68,12 @@ class PipelineStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """The end, and the account of it."""
+    """How the run ended, with the accounts of its sinks."""
 
     ending: RunEnding
     accounts: Mapping[str, SinkAccount]
     reason: str | None = None
-    """Of a failure, in one line."""
+    """The reason of a failure, in one line."""
     log: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Sources and steps as Spark views: read, parsed, marked, deduplicated, queried; and counted."""
+"""Sources and steps as Spark views: read, parsed, deduplicated, queried; and counted."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ class Frames:
         return self.views
 
     def dead_letters(self) -> DataFrame | None:
-        """Every record of every source that does not parse: raw, with its place and the reason."""
+        """All records of all sources that cannot be parsed: raw, with position and reason."""
         parts = [
-            self._judged(source)
+            self._with_reason(source)
             .filter(col(REASON).isNotNull())
             .select(lit(source.name).alias("source"), *_RECORD, col(REASON).alias("reason"))
             for source in self._plan.sources
@@ -108,65 +108,65 @@ class Frames:
 
     def _of_source(self, source: SourceSpec) -> DataFrame:
         key = f"sources.{source.name}"
-        frame = _guarded(key, lambda: self._parsed(source))
-        return _finished(key, source.name, frame, source.watermark, source.deduplicate)
+        frame = _analysed(key, lambda: self._parsed(source))
+        return _with_watermark(key, source.name, frame, source.watermark, source.deduplicate)
 
     def _of_step(self, step: StepSpec) -> DataFrame:
         key = f"steps.{step.name}"
         function, sql = step.function, step.sql
         if function is not None:
-            frame = _guarded(f"{key}.function", lambda: function(dict(self.views)))
+            frame = _analysed(f"{key}.function", lambda: function(dict(self.views)))
         else:
             assert sql is not None
-            frame = _guarded(f"{key}.sql", lambda: self._spark.sql(sql))
-        return _finished(key, step.name, frame, step.watermark, step.deduplicate)
+            frame = _analysed(f"{key}.sql", lambda: self._spark.sql(sql))
+        return _with_watermark(key, step.name, frame, step.watermark, step.deduplicate)
 
     def _parsed(self, source: SourceSpec) -> DataFrame:
         if source.columns is None:
             return self._read(source).observe(f"source:{source.name}", _counted("read"))
-        judged = self._judged(source)
-        sound = _or_fail() if source.fails_on_bad_records else col(REASON).isNull()
-        has_headers = "headers" in judged.columns
+        records = self._with_reason(source)
+        is_valid = _or_fail() if source.fails_on_bad_records else col(REASON).isNull()
+        has_headers = "headers" in records.columns
         own = METADATA_COLUMNS if has_headers else METADATA_COLUMNS[:-1]
         metadata = [col(name.removeprefix("_")).alias(name) for name in own]
         columns = [expr(each) for each in column_expressions(source.columns)]
-        return judged.filter(sound).select(*columns, *metadata)
+        return records.filter(is_valid).select(*columns, *metadata)
 
-    def _judged(self, source: SourceSpec) -> DataFrame:
+    def _with_reason(self, source: SourceSpec) -> DataFrame:
         """Every record, parsed, with the reason if it is dead; counted."""
         assert source.columns is not None
-        judged = (
+        records = (
             self._read(source)
             .withColumn(PARSED, expr(parsed_expression(source.columns)))
             .withColumn(REASON, expr(reason_expression(source.columns)))
         )
         dead = count(col(REASON)).alias("dead")
-        return judged.observe(f"source:{source.name}", _counted("read"), dead)
+        return records.observe(f"source:{source.name}", _counted("read"), dead)
 
 
 def _or_fail() -> Column:
-    """True for a sound record; a dead one ends the query, which then names it."""
-    place = concat(concat_ws("-", "topic", "partition"), lit(" offset "), col("offset"))
-    told = concat(lit("bad record at "), place, lit(": "), col(REASON))
-    failed = raise_error(told).cast("boolean")
+    """True for a valid record; a dead one fails the query with a message that names it."""
+    position = concat(concat_ws("-", "topic", "partition"), lit(" offset "), col("offset"))
+    message = concat(lit("bad record at "), position, lit(": "), col(REASON))
+    failed = raise_error(message).cast("boolean")
     return when(col(REASON).isNotNull(), failed).otherwise(lit(True))
 
 
-def _finished(
+def _with_watermark(
     key: str,
     name: str,
     frame: DataFrame,
     watermark: Watermark | None,
     deduplicate: tuple[str, ...],
 ) -> DataFrame:
-    """Watermark first: deduplication forgets by it."""
+    """With watermark and deduplication; the watermark first, since it bounds deduplication."""
     if watermark is not None:
         column, delay = watermark.column, f"{watermark.delay_ms} milliseconds"
         plain = frame
-        frame = _guarded(f"{key}.watermark", lambda: plain.withWatermark(column, delay))
+        frame = _analysed(f"{key}.watermark", lambda: plain.withWatermark(column, delay))
     if deduplicate:
         arrived = frame.observe(f"arrived:{name}", _counted("rows"))
-        frame = _guarded(
+        frame = _analysed(
             f"{key}.deduplicate",
             lambda: arrived.dropDuplicatesWithinWatermark(list(deduplicate)),
         )
@@ -174,10 +174,10 @@ def _finished(
     return frame
 
 
-def _guarded(key: str, make: Callable[[], DataFrame]) -> DataFrame:
+def _analysed(key: str, make: Callable[[], DataFrame]) -> DataFrame:
     try:
         frame = make()
-        _ = frame.schema  # Spark has understood it when it knows the columns
+        _ = frame.schema  # Spark analyses the query when it is asked for the columns
     except PySparkException as error:
         raise FrameRefused(key, first_sentence(str(error))) from None
     return frame
@@ -187,22 +187,22 @@ def _counted(name: str) -> Column:
     return count(lit(1)).alias(name)
 
 
-def into_sink(frame: DataFrame) -> DataFrame:
+def count_sink_rows(frame: DataFrame) -> DataFrame:
     """Count what goes into a sink."""
     return frame.observe("sink", _counted("rows"))
 
 
 def sink_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
-    """As the sink takes them; FrameRefused names the key that the columns do not fit."""
+    """Rows in the form that the sink takes; FrameRefused names the key that does not fit."""
     key, target = f"sinks.{sink.name}", sink.target
     if isinstance(target, TableTarget):
         known = [name.lower() for name in frame.columns]
         for name in target.partition_by:
             if name.lower() not in known:
-                told = f"there is no column {name!r}; there are {', '.join(frame.columns)}"
-                raise FrameRefused(f"{key}.partition_by", told)
+                message = f"there is no column {name!r}; expected one of {', '.join(frame.columns)}"
+                raise FrameRefused(f"{key}.partition_by", message)
         return frame
-    records = _guarded(f"{key}.key", lambda: _as_records(frame, target))
+    records = _analysed(f"{key}.key", lambda: _as_records(frame, target))
     try:
         shape_of(records.schema, topic=target.topic)
     except SinkRefused as refused:
@@ -221,7 +221,7 @@ def _as_records(frame: DataFrame, target: TopicTarget) -> DataFrame:
 
 
 def dead_as_records(frame: DataFrame) -> DataFrame:
-    """A dead letter is the record as it was, with its place and the reason in headers."""
+    """A dead letter is the record as it was, with its position and the reason in headers."""
     headers = [
         struct(
             lit(f"tidelog.{name}").alias("key"),

@@ -1,4 +1,4 @@
-"""From a plan to a run: the checkpoint held, a session, the views, the queries, the outcome."""
+"""From a plan to its outcome: checkpoint locked, session started, views built, queries run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tidelog.spark.pipeline.file.plan import PipelinePlan
@@ -29,7 +28,6 @@ from tidelog.spark.pipeline.job.events import EventListener, PipelineWarning, Ru
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, Reader, topic_reader
 from tidelog.spark.pipeline.job.preflight import PreflightFailed, check_clusters
 from tidelog.spark.pipeline.job.query_runner import QueryRunner
-from tidelog.spark.pipeline.job.sinks import SinkRefused
 from tidelog.spark.pipeline.job.stop_signal import StopSignal
 from tidelog.spark.pipeline.table.ledger import TableRefused
 from tidelog.spark.pipeline.table.stores import store_for
@@ -43,7 +41,7 @@ _SETTINGS = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
 }
-_FORESEEN = (CheckpointUnusable, FrameRefused, SinkRefused, TableRefused)
+_EXPECTED_ERRORS = (CheckpointUnusable, FrameRefused, TableRefused)
 
 
 def run_plan(
@@ -53,13 +51,13 @@ def run_plan(
     master: str | None,
     is_available_now: bool,
     spark: SparkSession | None,
-    tell: EventListener,
-    stopping: StopSignal,
+    on_event: EventListener,
+    stop: StopSignal,
     log: str | None,
     read: Reader | None = None,
     on_session: Callable[[], None] | None = None,
 ) -> RunOutcome:
-    """Runs until it ends, fails or shall stop; a failure is an outcome, not an exception."""
+    """Run until it ends, fails or is stopped; a failure is an outcome, not an exception."""
     if is_available_now:
         plan = replace(plan, trigger_ms=None)
     servers = bootstrap or plan.bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
@@ -71,16 +69,16 @@ def run_plan(
             with _session(plan, master, spark, log) as session:
                 if on_session is not None:
                     on_session()
-                return _run(plan, session, servers, tell, stopping, log, read)
+                return _run(plan, session, servers, on_event, stop, log, read)
     except PreflightFailed as error:
         return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=str(error), log=None)
-    except _FORESEEN as error:
+    except _EXPECTED_ERRORS as error:
         return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=str(error), log=log)
     except OSError as error:
         reason = f"{error.filename or 'a file'}: {error.strerror or error}"
         return RunOutcome(ending=RunEnding.FAILED, accounts={}, reason=reason, log=None)
     except (PySparkException, Py4JError) as error:
-        _note(log, str(error))
+        _append(log, str(error))
         return RunOutcome(
             ending=RunEnding.FAILED, accounts={}, reason=first_sentence(str(error)), log=log
         )
@@ -90,20 +88,20 @@ def _run(
     plan: PipelinePlan,
     session: SparkSession,
     servers: str,
-    tell: EventListener,
-    stopping: StopSignal,
+    on_event: EventListener,
+    stop: StopSignal,
     log: str | None,
     read: Reader | None,
 ) -> RunOutcome:
     store = store_for(plan.checkpoint, session)
     for key in changes_since(store, plan.checkpoint, plan):
-        tell(
+        on_event(
             PipelineWarning(
                 text=f"{key} has changed since the checkpoint was made:"
                 " what was already read and written stays as it was"
             )
         )
-    # Times that every reader of Parquet understands; Spark's own INT96 is long out of use.
+    # Times that every reader of Parquet understands; Spark's default INT96 is obsolete.
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     frames = Frames(session, plan, read or topic_reader(session, bootstrap=servers))
     frames.build()
@@ -114,8 +112,8 @@ def _run(
         frames,
         bootstrap=servers,
         run_id=secrets.token_hex(4),
-        tell=tell,
-        stopping=stopping,
+        on_event=on_event,
+        stop=stop,
         log=log,
     )
     return run.run()
@@ -125,17 +123,15 @@ def _run(
 def _session(
     plan: PipelinePlan, master: str | None, spark: SparkSession | None, log: str | None
 ) -> Iterator[SparkSession]:
-    """The given session's twin with views of its own, or a new Spark that ends with the run."""
+    """A new session in the given Spark, or in a new Spark that ends with the run."""
     if spark is not None:
-        twin = spark.newSession()
+        child = spark.newSession()
         for key, value in plan.spark.items():
-            twin.conf.set(key, value)
-        yield twin
+            child.conf.set(key, value)
+        yield child
         return
     is_new = SparkContext._active_spark_context is None
     settings = {**_SETTINGS, **plan.spark}
-    if is_new:
-        hush()
     with output_to(log if is_new else None):
         made = spark_session(app="tidelog pipeline", master=master or plan.master, extra=settings)
     try:
@@ -145,23 +141,17 @@ def _session(
             made.stop()
 
 
-def hush() -> None:
-    """Spark's Python writes a page to standard error for each error that it raises, too."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).disabled = True
-
-
 @contextmanager
 def output_to(log: str | None) -> Iterator[None]:
-    """What programs write that are started meanwhile goes to a file: Spark's JVM says a lot, and
-    goes on saying it there."""
+    """Output of processes that are started meanwhile goes to a file: Spark's JVM writes a lot,
+    and continues to write it there."""
     if log is None:
         yield
         return
     opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = [os.dup(1), os.dup(2)]
+    copies = [os.dup(1), os.dup(2)]
     try:
         os.dup2(opened, 1)
         os.dup2(opened, 2)
@@ -169,7 +159,7 @@ def output_to(log: str | None) -> Iterator[None]:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for number, copy in zip((1, 2), kept, strict=True):
+        for number, copy in zip((1, 2), copies, strict=True):
             os.dup2(copy, number)
             os.close(copy)
         os.close(opened)
@@ -183,7 +173,7 @@ def log_path(plan: PipelinePlan) -> str:
     return os.path.join(tempfile.mkdtemp(prefix="tidelog-pipeline-"), LOG_FILE)
 
 
-def _note(log: str | None, text: str) -> None:
+def _append(log: str | None, text: str) -> None:
     if log is not None:
         with open(log, "a", encoding="utf-8") as file:
             file.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Runs a plan: one Spark query for each sink, watched until it ends, fails or shall stop."""
+"""Runs a plan: one Spark query for each sink, watched until it ends, fails or is stopped."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from tidelog.spark.pipeline.job.events import (
 from tidelog.spark.pipeline.job.frames import (
     FrameRefused,
     Frames,
+    count_sink_rows,
     dead_as_records,
-    into_sink,
     sink_rows,
 )
 from tidelog.spark.pipeline.job.sinks import (
@@ -53,7 +53,7 @@ from tidelog.spark.pipeline.job.sinks import (
 from tidelog.spark.pipeline.job.stop_signal import StopSignal
 
 TICK_S = 0.5
-LAST_WORDS_WITHIN_S = 30.0
+LAST_REPORTS_WITHIN_S = 30.0
 STARTS_MAX = 10
 _INITIALIZING = "Initializing"
 _TOO_SLOW = "Python worker failed to connect back"
@@ -61,34 +61,34 @@ _TOO_SLOW = "Python worker failed to connect back"
 
 @dataclass(slots=True)
 class RunningSink:
-    """One sink: its query, what it was told to do, and what it has done."""
+    """One sink: its query, and the account of what it has done."""
 
     sink: SinkSpec
     watched: MonitoredSink
     query: StreamingQuery | None = None
     account: SinkAccount = field(default_factory=SinkAccount)
     is_over: bool = False
-    """Its last words have been heard."""
+    """Its last report has been received."""
 
 
-class _Ear(StreamingQueryListener):
-    """Takes Spark's reports from its thread to ours."""
+class _ProgressListener(StreamingQueryListener):
+    """Passes Spark's reports from its thread to ours."""
 
     def __init__(self) -> None:
-        self.heard: queue.SimpleQueue[tuple[str, dict[str, object] | None]] = queue.SimpleQueue()
+        self.reports: queue.SimpleQueue[tuple[str, dict[str, object] | None]] = queue.SimpleQueue()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         pass
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         progress = json.loads(event.progress.json)
-        self.heard.put((str(event.progress.runId), progress))
+        self.reports.put((str(event.progress.runId), progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         pass
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        self.heard.put((str(event.runId), None))
+        self.reports.put((str(event.runId), None))
 
 
 class QueryRunner:
@@ -102,8 +102,8 @@ class QueryRunner:
         *,
         bootstrap: str,
         run_id: str,
-        tell: EventListener,
-        stopping: StopSignal,
+        on_event: EventListener,
+        stop: StopSignal,
         log: str | None,
     ) -> None:
         self._spark = spark
@@ -111,55 +111,55 @@ class QueryRunner:
         self._frames = frames
         self._bootstrap = bootstrap
         self._run_id = run_id
-        self._tell = tell
-        self._stopping = stopping
+        self._on_event = on_event
+        self._stop = stop
         self._log = log
-        self._not_another = threading.Event()
-        self._ear = _Ear()
+        self._no_more_batches = threading.Event()
+        self._listener = _ProgressListener()
         self.sinks: list[RunningSink] = []
 
     def run(self) -> RunOutcome:
-        """Until everything has ended; whatever happens no query is left running."""
-        self._spark.streams.addListener(self._ear)
+        """Run until everything has ended; no query is left running, whatever happens."""
+        self._spark.streams.addListener(self._listener)
         try:
             self._start()
             self._watch()
             return self._outcome()
         finally:
-            self._not_another.set()
+            self._no_more_batches.set()
             for each in self.sinks:
                 if each.query is not None and each.query.isActive:
                     each.query.stop()
                 each.watched.close()
-            self._spark.streams.removeListener(self._ear)
+            self._spark.streams.removeListener(self._listener)
 
     # Beginning.
 
     def _start(self) -> None:
-        for sink, frame, function in self._wanted():
-            watched = MonitoredSink(function, self._not_another)
+        for sink, frame, function in self._sink_inputs():
+            watched = MonitoredSink(function, self._no_more_batches)
             running = RunningSink(sink, watched)
             self.sinks.append(running)
             try:
-                running.query = self._begun(sink, frame, watched)
+                running.query = self._start_with_retries(sink, frame, watched)
             except PySparkException as error:
                 raise FrameRefused(f"sinks.{sink.name}", first_sentence(str(error))) from None
         names = tuple(each.sink.name for each in self.sinks)
-        self._tell(PipelineStarted(name=self._plan.name, sinks=names, log=self._log))
+        self._on_event(PipelineStarted(name=self._plan.name, sinks=names, log=self._log))
 
-    def _wanted(self) -> list[tuple[SinkSpec, DataFrame, BatchFunction]]:
+    def _sink_inputs(self) -> list[tuple[SinkSpec, DataFrame, BatchFunction]]:
         """Every sink with its rows and its function, before any of them begins."""
-        wanted = []
+        inputs = []
         for sink in self._plan.sinks:
             frame = sink_rows(self._frames.views[sink.view], sink)
-            wanted.append((sink, frame, self._function(sink)))
+            inputs.append((sink, frame, self._function(sink)))
         dead = self._frames.dead_letters()
         if dead is not None and self._plan.dead_letters is not None:
             target = self._plan.dead_letters
             sink = SinkSpec(name=DEAD_LETTERS, view=DEAD_LETTERS, target=target)
             frame = dead if isinstance(target, TableTarget) else dead_as_records(dead)
-            wanted.append((sink, frame, self._function(sink)))
-        return wanted
+            inputs.append((sink, frame, self._function(sink)))
+        return inputs
 
     def _function(self, sink: SinkSpec) -> BatchFunction:
         if not isinstance(sink.target, TableTarget):
@@ -169,22 +169,24 @@ class QueryRunner:
         table.open()
         return table
 
-    def _begun(self, sink: SinkSpec, frame: DataFrame, watched: MonitoredSink) -> StreamingQuery:
-        """One after the other: a source's Python must begin within ten seconds, says Spark, and
-        does not always on a busy machine. Nothing has been read by then, so it is tried again."""
+    def _start_with_retries(
+        self, sink: SinkSpec, frame: DataFrame, watched: MonitoredSink
+    ) -> StreamingQuery:
+        """One after the other: Spark demands that a source's Python starts within ten seconds,
+        which it does not always do on a busy machine. Nothing has been read by then: retry."""
         for attempt in range(STARTS_MAX):
             query = self._start_query(sink, frame, watched)
             while query.isActive and query.status["message"].startswith(_INITIALIZING):
-                if self._stopping.is_asked:
+                if self._stop.is_requested:
                     return query
-                self._stopping.pause(0.05)
+                self._stop.pause(0.05)
             error = query.exception()
             if error is None or _TOO_SLOW not in str(error):
                 break
-            self._tell(
-                PipelineWarning(text=f"sink {sink.name}: {first_sentence(str(error))} Once more.")
+            self._on_event(
+                PipelineWarning(text=f"sink {sink.name}: {first_sentence(str(error))} Retrying.")
             )
-            self._stopping.wait(float(attempt))
+            self._stop.wait(float(attempt))
         return query
 
     def _start_query(
@@ -192,7 +194,7 @@ class QueryRunner:
     ) -> StreamingQuery:
         checkpoint = query_checkpoint(self._plan.checkpoint, sink.name)
         writer = (
-            into_sink(frame)
+            count_sink_rows(frame)
             .writeStream.queryName(f"{self._plan.name}.{sink.name}")
             .option("checkpointLocation", spark_path(checkpoint))
             .outputMode(sink.mode)
@@ -208,32 +210,32 @@ class QueryRunner:
 
     def _watch(self) -> None:
         while True:
-            self._listen()
+            self._take_reports()
             active = [each for each in self.sinks if self._is_active(each)]
             if not active:
                 break
             if len(active) < len(self.sinks) and self._failures():
-                self._stopping.ask()  # one sink alone would leave the others behind
-            if self._stopping.is_asked:
-                self._not_another.set()
-                self._let_end(active)
-            self._tell(self._now(active))
-            self._stopping.wait(TICK_S)
-        self._hear_last_words()
+                self._stop.request()  # the other sinks must not run ahead of the failed one
+            if self._stop.is_requested:
+                self._no_more_batches.set()
+                self._stop_idle(active)
+            self._on_event(self._status(active))
+            self._stop.wait(TICK_S)
+        self._take_last_reports()
 
-    def _let_end(self, active: list[RunningSink]) -> None:
-        """Between two batches a query is stopped; a batch under way may finish, if it can."""
+    def _stop_idle(self, active: list[RunningSink]) -> None:
+        """Stop queries between two batches; a running batch may finish, unless it is forced."""
         for each in active:
             assert each.query is not None
             is_idle = each.watched.began_s is None and not each.query.status["isTriggerActive"]
-            if is_idle or self._stopping.is_insisted:
+            if is_idle or self._stop.is_forced:
                 each.query.stop()
 
-    def _listen(self) -> None:
+    def _take_reports(self) -> None:
         by_run = {str(each.query.runId): each for each in self.sinks if each.query is not None}
         while True:
             try:
-                run_id, progress = self._ear.heard.get_nowait()
+                run_id, progress = self._listener.reports.get_nowait()
             except queue.Empty:
                 return
             running = by_run.get(run_id)
@@ -245,16 +247,16 @@ class QueryRunner:
             report = report_of(progress)
             if report is not None:
                 running.account.add(report)
-                self._tell(BatchCompleted(sink=running.sink.name, report=report))
+                self._on_event(BatchCompleted(sink=running.sink.name, report=report))
 
-    def _hear_last_words(self) -> None:
-        """Spark's reports come later than its queries end."""
-        deadline_s = time.monotonic() + LAST_WORDS_WITHIN_S
+    def _take_last_reports(self) -> None:
+        """Spark's last reports arrive after its queries have ended."""
+        deadline_s = time.monotonic() + LAST_REPORTS_WITHIN_S
         while not all(each.is_over for each in self.sinks) and time.monotonic() < deadline_s:
-            self._listen()
-            self._stopping.pause(0.02)
+            self._take_reports()
+            self._stop.pause(0.02)
 
-    def _now(self, active: list[RunningSink]) -> PipelineStatus:
+    def _status(self, active: list[RunningSink]) -> PipelineStatus:
         return PipelineStatus(
             sinks=tuple(
                 SinkStatus(
@@ -267,7 +269,7 @@ class QueryRunner:
                 )
                 for each in self.sinks
             ),
-            is_stopping=self._stopping.is_asked,
+            is_stopping=self._stop.is_requested,
         )
 
     @staticmethod
@@ -277,7 +279,7 @@ class QueryRunner:
     # The end.
 
     def _failures(self) -> list[tuple[RunningSink, Exception]]:
-        """Queries that ended by an error that is not our own wish to stop."""
+        """Queries that ended with an error that is not our own StopRequested."""
         found: list[tuple[RunningSink, Exception]] = []
         for each in self.sinks:
             if each.query is None or each.query.isActive:
@@ -290,29 +292,29 @@ class QueryRunner:
     def _outcome(self) -> RunOutcome:
         accounts = {each.sink.name: each.account for each in self.sinks}
         for name, account in accounts.items():
-            uneven = account.uneven()
-            if uneven is not None:
-                self._tell(PipelineWarning(text=f"sink {name}: {uneven}"))
-        failures = [] if self._stopping.is_insisted else self._failures()
+            imbalance = account.imbalance()
+            if imbalance is not None:
+                self._on_event(PipelineWarning(text=f"sink {name}: {imbalance}"))
+        failures = [] if self._stop.is_forced else self._failures()
         if failures:
             reasons = [
                 f"sink {each.sink.name}: {failure_reason(each, error)}" for each, error in failures
             ]
-            self._write_down(failures)
+            self._log_failures(failures)
             return RunOutcome(
                 ending=RunEnding.FAILED,
                 accounts=accounts,
                 reason="; ".join(reasons),
                 log=self._log,
             )
-        if self._stopping.is_insisted:
+        if self._stop.is_forced:
             ending = RunEnding.ABANDONED
         else:
-            ending = RunEnding.STOPPED if self._stopping.is_asked else RunEnding.FINISHED
+            ending = RunEnding.STOPPED if self._stop.is_requested else RunEnding.FINISHED
         return RunOutcome(ending=ending, accounts=accounts, log=self._log)
 
-    def _write_down(self, failures: list[tuple[RunningSink, Exception]]) -> None:
-        """The whole story for the log, of which a person gets one line."""
+    def _log_failures(self, failures: list[tuple[RunningSink, Exception]]) -> None:
+        """Write the full errors to the log; the outcome has one line of them."""
         if self._log is None:
             return
         with open(self._log, "a", encoding="utf-8") as log:
@@ -323,7 +325,7 @@ class QueryRunner:
 
 
 def failure_reason(running: RunningSink, error: Exception) -> str:
-    """In one line. What our own code raised is one line already."""
+    """One line. What our own code raised is one line already."""
     own = running.watched.error
     if own is not None and not isinstance(own, PySparkException | Py4JError):
         return first_sentence(str(own)) or type(own).__name__

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.spark.pipeline.file.plan import BATCH_COLUMN, TableTarget, TopicTarget
 from tidelog.spark.pipeline.job.checkpoint import offer_of, offsets_path
+from tidelog.spark.pipeline.table.ledger import TableRefused
 from tidelog.spark.pipeline.table.stores import LocalStore, Store, store_for
 from tidelog.spark.pipeline.table.table import Table
 from tidelog.spark.sink.exactly_once import ExactlyOnce, exactly_once
@@ -19,11 +20,7 @@ BatchFunction = Callable[[DataFrame, int], None]
 
 
 class StopRequested(TidelogError):
-    """A batch was not begun, since the pipeline stops; the next run begins with it."""
-
-
-class SinkRefused(TidelogError):
-    """A sink cannot work as it is; one line."""
+    """A batch was not started, because the pipeline stops; the next run starts with it."""
 
 
 class TableSink:
@@ -36,14 +33,16 @@ class TableSink:
         self._checkpoint = checkpoint
         self._checkpoints = store_for(checkpoint, spark)
         store = store_for(target.path, spark)
-        self._table = Table(target.path, store=store, run_id=run_id, count=_counting(spark, store))
+        self._table = Table(
+            target.path, store=store, run_id=run_id, count=_row_counter(spark, store)
+        )
 
     def open(self) -> None:
         self._table.open()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         if BATCH_COLUMN in [name.lower() for name in frame.columns]:
-            raise SinkRefused(f"a table's rows cannot have a column {BATCH_COLUMN!r} of their own")
+            raise TableRefused(f"a table's rows cannot have a column {BATCH_COLUMN!r} of their own")
         offer = offer_of(self._checkpoints, self._checkpoint, batch_id)
         published = self._table.publish(
             offer,
@@ -51,7 +50,7 @@ class TableSink:
             before_commit=lambda: self._sync_offsets(batch_id),
         )
         if not published.is_new:
-            # The rows are there already. But Spark's state of this batch may not be.
+            # The rows are published already. But Spark's state of this batch may be missing.
             compute_without_output(frame)
 
     def _write(self, frame: DataFrame, path: str) -> None:
@@ -61,8 +60,8 @@ class TableSink:
         writer.options(**self._target.options).parquet(spark_path(path))
 
     def _sync_offsets(self, batch_id: int) -> None:
-        """Spark does not sync them. A power loss must not leave rows without their offsets:
-        the batch would come again with others, and could not be told from a new one."""
+        """Spark does not sync them. A power loss must not leave rows without their offsets: the
+        batch would be retried with others, and could not be distinguished from a new one."""
         self._checkpoints.sync(offsets_path(self._checkpoint, batch_id))
         self._checkpoints.sync(f"{self._checkpoint}/metadata")
 
@@ -74,13 +73,13 @@ def topic_sink(target: TopicTarget, *, bootstrap: str) -> ExactlyOnce:
 
 
 class MonitoredSink:
-    """A sink's function with a clock, an ear for the wish to stop, and a memory for its error."""
+    """A sink's function that knows its start time, refuses batches on stop, and keeps its error."""
 
-    def __init__(self, function: BatchFunction, stopping: threading.Event) -> None:
+    def __init__(self, function: BatchFunction, stop: threading.Event) -> None:
         self._function = function
-        self._stopping = stopping
+        self._stop = stop
         self.began_s: float | None = None
-        """Since when a batch is under way."""
+        """Start of the running batch, on the monotonic clock."""
         self.error: Exception | None = None
 
     @property
@@ -98,7 +97,7 @@ class MonitoredSink:
             self._function.close()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        if self._stopping.is_set():
+        if self._stop.is_set():
             self.error = StopRequested(f"batch {batch_id} was not begun")
             raise self.error
         self.began_s = time.monotonic()
@@ -112,16 +111,16 @@ class MonitoredSink:
 
 
 def compute_without_output(frame: DataFrame) -> None:
-    """Compute everything and keep nothing."""
+    """Compute everything and write nothing."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def spark_path(path: str) -> str:
-    """A path of this machine stays one, whatever the cluster's own file system is."""
+    """A local path stays local, whatever the default file system of the cluster is."""
     return f"file://{path}" if path.startswith("/") else path
 
 
-def _counting(spark: SparkSession, store: Store) -> Callable[[Sequence[str]], int]:
+def _row_counter(spark: SparkSession, store: Store) -> Callable[[Sequence[str]], int]:
     """Rows of Parquet files, from their footers."""
 
     def count(files: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Spark's own opinion of a plan, without running it: columns, types and what streams cannot do."""
+"""Spark's own analysis of a plan, without running it: columns, types, unsupported operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidelog.spark.pipeline.file.plan import PipelinePlan, SinkSpec, SourceSpec
 from tidelog.spark.pipeline.file.plan_check import CheckedPlan
 from tidelog.spark.pipeline.job.error_summary import first_sentence
 from tidelog.spark.pipeline.job.frames import FrameRefused, Frames, sink_rows
-from tidelog.spark.pipeline.job.plan_runner import hush, output_to
+from tidelog.spark.pipeline.job.plan_runner import output_to
 from tidelog.spark.session import spark_session
 
 _RECORD = {
@@ -30,15 +30,14 @@ _HEADERS = {"headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>"}
 
 
 def analyse(checked: CheckedPlan, spark: SparkSession | None = None) -> CheckedPlan:
-    """With one complaint more if Spark does not accept the plan; it starts one if none is given."""
+    """Adds an error if Spark does not accept the plan; starts a Spark if none is given."""
     plan = checked.plan
     assert plan is not None
     if spark is not None:
         refused = find_refusal(plan, spark.newSession())
     else:
-        with tempfile.TemporaryDirectory(prefix="tidelog-pipeline-") as place:
-            hush()
-            with output_to(os.path.join(place, "spark.log")):
+        with tempfile.TemporaryDirectory(prefix="tidelog-pipeline-") as directory:
+            with output_to(os.path.join(directory, "spark.log")):
                 made = spark_session(app="tidelog pipeline check", master="local[1]")
             try:
                 refused = find_refusal(plan, made.newSession())
@@ -47,9 +46,9 @@ def analyse(checked: CheckedPlan, spark: SparkSession | None = None) -> CheckedP
     if refused is None:
         return checked
     line = checked.line_of(refused.key)
-    complaint = Diagnostic(line=line, key=refused.key, text=refused.reason)
+    error = Diagnostic(line=line, key=refused.key, text=refused.reason)
     return replace(
-        checked, plan=None, complaints=tuple(in_file_order([*checked.complaints, complaint]))
+        checked, plan=None, diagnostics=tuple(in_file_order([*checked.diagnostics, error]))
     )
 
 
@@ -57,7 +56,7 @@ def find_refusal(plan: PipelinePlan, spark: SparkSession) -> FrameRefused | None
     """The first part of the plan that Spark refuses."""
 
     def read(source: SourceSpec) -> DataFrame:
-        """A stream with the columns of a topic and no record."""
+        """A stream with the columns of a topic and no records."""
         has_headers = source.options.get("includeHeaders", "").lower() == "true"
         columns = {**_RECORD, **_HEADERS} if has_headers else _RECORD
         nothing = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in columns.items()]
@@ -74,7 +73,7 @@ def find_refusal(plan: PipelinePlan, spark: SparkSession) -> FrameRefused | None
 
 
 def _check_sink(spark: SparkSession, sink: SinkSpec, frame: DataFrame) -> None:
-    """The question that Spark asks when a query starts."""
+    """The check that Spark makes when a query starts."""
     analysis = spark._jvm.org.apache.spark.sql.catalyst.analysis  # type: ignore[union-attr]
     modes = spark._jvm.org.apache.spark.sql.streaming.OutputMode  # type: ignore[union-attr]
     mode = modes.Update() if sink.mode == "update" else modes.Append()

@@ -1,4 +1,4 @@
-"""The wish to stop a run, said once or insisted on, from a signal or another thread."""
+"""The request to stop a run, gracefully or at once, from a signal or another thread."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ _SLICE_S = 0.05
 
 
 class StopSignal:
-    """The first wish lets batches finish, the second does not.
+    """The first request lets batches finish, a forced one does not.
 
     Plain flags: a signal's handler may run while its own thread holds the lock of an Event.
     """
 
     def __init__(self) -> None:
-        self.is_asked = False
-        self.is_insisted = False
-        self._never = threading.Event()
+        self.is_requested = False
+        self.is_forced = False
+        self._pause = threading.Event()
 
-    def ask(self) -> None:
-        self.is_asked = True
+    def request(self) -> None:
+        self.is_requested = True
 
-    def insist(self) -> None:
-        self.is_asked = self.is_insisted = True
+    def force(self) -> None:
+        self.is_requested = self.is_forced = True
 
-    def ask_or_insist(self) -> None:
-        """As Ctrl-C does: again means it."""
-        if self.is_asked:
-            self.insist()
+    def request_or_force(self) -> None:
+        """As Ctrl-C does: the second time it is forced."""
+        if self.is_requested:
+            self.force()
         else:
-            self.ask()
+            self.request()
 
     def wait(self, timeout_s: float) -> None:
-        """Until somebody asks, or the time is over; once asked only a little."""
+        """Wait until a stop is requested or the time is over; only briefly after a request."""
         deadline_s = time.monotonic() + timeout_s
         self.pause(_SLICE_S)
-        while not self.is_asked and time.monotonic() < deadline_s:
+        while not self.is_requested and time.monotonic() < deadline_s:
             self.pause(_SLICE_S)
 
     def pause(self, timeout_s: float) -> None:
-        self._never.wait(timeout_s)
+        self._pause.wait(timeout_s)

@@ -1,9 +1,9 @@
-"""Which batches a table has, told by the table itself: a row of the ledger lies beside the data of
-its batch and appears with it in one rename.
+"""Which batches a table has, recorded in the table itself: a row of the ledger is stored beside the
+data of its batch and appears with it in one rename.
 
     TABLE/batch_id=17/part-0….parquet     the rows of batch 17
     TABLE/batch_id=17/_tidelog.json       its row of the ledger; readers skip names with `_`
-    TABLE/_staging/…                      what is being written, or was when somebody died
+    TABLE/_staging/…                      what is being written, or was when a run died
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BatchDecision(Enum):
 
 
 class TableRefused(TidelogError):
-    """Neither the next batch nor the same one again: a person must look. One line."""
+    """A batch that does not fit the table: neither the next one nor a retry. One line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class LedgerRow:
 
     def as_text(self) -> str:
         """The file's content."""
-        told = {
+        fields = {
             "tidelog_table": FORMAT_VERSION,
             "query_id": self.offer.query_id,
             "batch_id": self.offer.batch_id,
@@ -62,24 +62,26 @@ class LedgerRow:
             "rows": self.rows,
             "files": self.files,
         }
-        return json.dumps(told) + "\n"
+        return json.dumps(fields) + "\n"
 
 
 def row_of(text: str, where: str) -> LedgerRow:
-    """TableRefused if that is no row of ours."""
+    """TableRefused if the file is not a row of the ledger."""
     try:
-        told: dict[str, Any] = json.loads(text)
-        version = told["tidelog_table"]
+        fields: dict[str, Any] = json.loads(text)
+        version = fields["tidelog_table"]
         if version != FORMAT_VERSION:
             raise TableRefused(f"{where} has format {version}; this Tidelog knows {FORMAT_VERSION}")
         offer = BatchOffer(
-            query_id=told["query_id"],
-            batch_id=told["batch_id"],
-            fingerprint=told["source_offsets_sha256"],
+            query_id=fields["query_id"],
+            batch_id=fields["batch_id"],
+            fingerprint=fields["source_offsets_sha256"],
         )
-        return LedgerRow(offer=offer, run_id=told["run_id"], rows=told["rows"], files=told["files"])
+        return LedgerRow(
+            offer=offer, run_id=fields["run_id"], rows=fields["rows"], files=fields["files"]
+        )
     except (ValueError, KeyError, TypeError) as error:
-        raise TableRefused(f"{where} is no ledger of a table: {error!r}") from None
+        raise TableRefused(f"{where} is not the ledger of a table: {error!r}") from None
 
 
 def directory_of(batch_id: int) -> str:
@@ -88,7 +90,7 @@ def directory_of(batch_id: int) -> str:
 
 
 def batch_of(directory: str) -> int | None:
-    """The other way round; None for anything else."""
+    """The batch of a directory's name; None for anything else."""
     found = _DIRECTORY.fullmatch(directory)
     return None if found is None else int(found[1])
 
@@ -99,7 +101,7 @@ def decide(
     """`published` is the table's row for the same number, if there is one.
 
     A deleted or a foreign checkpoint begins again at batch 0, one that was rolled back offers old
-    numbers with new rows: neither may be taken for the same batch again.
+    numbers with new rows: neither may be mistaken for a retry of the same batch.
     """
     if published is not None:
         if published.offer == offer:
@@ -115,6 +117,6 @@ def decide(
         has = "no batch" if latest_batch_id is None else f"batches up to {latest_batch_id}"
         raise TableRefused(
             f"{table} has {has}, but the checkpoint offers batch {offer.batch_id}: rows would be"
-            " missing or doubled; restore what was removed, or remove both and begin anew"
+            " missing or doubled; restore what was removed, or remove both and start over"
         )
     return BatchDecision.PUBLISH

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Paths are texts with slashes, as Spark takes them."""
+    """Paths are strings with slashes, as in Spark."""
 
     def names(self, directory: str) -> list[str]:
         """What is in it; nothing if it is not there."""
@@ -37,11 +37,11 @@ class Store(Protocol):
         ...
 
     def sync(self, path: str) -> None:
-        """A file or a whole directory outlives a power loss afterwards."""
+        """Make a file or a whole directory survive a power loss."""
         ...
 
     def publish(self, staged: str, published: str) -> None:
-        """In one step, and never over something: FileExistsError if somebody was there first."""
+        """Rename in one step, and never over something: FileExistsError if it exists already."""
         ...
 
 

@@ -1,10 +1,10 @@
-"""Publishes one batch of a table: written aside, described, synced, and renamed into its place.
+"""Publishes one batch of a table: written to a staging directory, synced, and renamed.
 
-The rename is the only commit. Whoever dies
+The rename is the only commit. A run that dies
 
-1. before it, leaves something below `_staging` that no reader looks at and the next run removes;
-2. after it and before Spark has noted the batch as done, finds the batch offered again, and skips
-   it by its row of the ledger, which came with the same rename.
+1. before it leaves files below `_staging` that no reader reads and that the next run removes;
+2. after it and before Spark has committed the batch gets the batch again, and skips it by its row
+   of the ledger, which appeared with the same rename.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tidelog.spark.pipeline.table.stores import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedBatch:
-    """How a batch got there: now, or already before."""
+    """A batch in the table, published now or before."""
 
     row: LedgerRow
     is_new: bool
@@ -46,7 +46,7 @@ class Table:
         run_id: str,
         count: Callable[[Sequence[str]], int],
     ) -> None:
-        """`count` tells the rows of files that have been written."""
+        """`count` returns the number of rows of files that have been written."""
         self._path = path
         self._store = store
         self._run_id = run_id
@@ -61,7 +61,7 @@ class Table:
 
     @property
     def latest_batch_id(self) -> int | None:
-        """The greatest number that was published; looked up once, since nobody else writes."""
+        """The latest batch that was published; read once, since no other run writes."""
         if not self._is_known:
             found = [batch_of(name) for name in self._store.names(self._path)]
             self._latest = max((each for each in found if each is not None), default=None)
@@ -71,22 +71,23 @@ class Table:
     def publish(
         self, offer: BatchOffer, *, write: Callable[[str], None], before_commit: Callable[[], None]
     ) -> PublishedBatch:
-        """`write` makes a directory with the batch's files; `before_commit` has the last word."""
-        place = f"{self._path}/{directory_of(offer.batch_id)}"
-        told = self._store.read(f"{place}/{LEDGER_FILE}")
-        row = None if told is None else row_of(told, f"{place}/{LEDGER_FILE}")
+        """`write` makes a directory with the batch's files; `before_commit` runs just before the
+        rename, and may raise."""
+        directory = f"{self._path}/{directory_of(offer.batch_id)}"
+        text = self._store.read(f"{directory}/{LEDGER_FILE}")
+        row = None if text is None else row_of(text, f"{directory}/{LEDGER_FILE}")
         latest = self.latest_batch_id
         if decide(offer, published=row, latest_batch_id=latest, table=self._path) is (
             BatchDecision.ALREADY_PUBLISHED
         ):
             assert row is not None
             return PublishedBatch(row=row, is_new=False)
-        return self._publish(offer, place, write, before_commit, is_first=latest is None)
+        return self._publish(offer, directory, write, before_commit, is_first=latest is None)
 
     def _publish(
         self,
         offer: BatchOffer,
-        place: str,
+        directory: str,
         write: Callable[[str], None],
         before_commit: Callable[[], None],
         *,
@@ -109,10 +110,11 @@ class Table:
         self._store.sync(staged)
         before_commit()
         try:
-            self._store.publish(staged, place)
+            self._store.publish(staged, directory)
         except FileExistsError:
             raise TableRefused(
-                f"{place} appeared meanwhile: another run writes to this table; stop one of them"
+                f"{directory} was published meanwhile: another run writes to this table; stop one"
+                " of them"
             ) from None
         self._latest = offer.batch_id
         return PublishedBatch(row=row, is_new=True)

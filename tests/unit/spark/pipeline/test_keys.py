@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.pipeline.file.durations import BadDuration, duration_ms
+from tidelog.spark.pipeline.file.keys import BadDuration, duration_ms
 
 
 @pytest.mark.parametrize(
