@@ -31,7 +31,7 @@ SCHEMA = """
 NOT_ONE = "the value is not one JSON document"
 NO_OBJECT = "the value is not a JSON object"
 NO_FIT = "the value does not fit the schema: "
-LETTERS: list[tuple[bytes | None, str | None]] = [
+DEAD_LETTERS: list[tuple[bytes | None, str | None]] = [
     (b'{"id": "x"}', None),
     (b' {"id": "x", "n": null, "more": [1]} \n', None),
     ('{"id": "ü€😀"}'.encode(), None),
@@ -53,26 +53,29 @@ LETTERS: list[tuple[bytes | None, str | None]] = [
     (b'{"id": "\xff"}', "the value is not UTF-8"),
     (b"{}", "column id is missing or null"),
     (b'{"id": null, "n": 1}', "column id is missing or null"),
-    (b'{"id": "x", "n": "5"}', NO_FIT + "n is no INT"),
-    (b'{"id": "x", "n": 3000000000}', NO_FIT + "n is no INT"),
-    (b'{"id": "x", "n": 1.5, "t": "soon"}', NO_FIT + "n is no INT, t is no TIMESTAMP"),
-    (b'{"id": "x", "d": 123456.7}', NO_FIT + "d is no DECIMAL(5, 2)"),
-    (b'{"id": "x", "a": [1, "y"]}', NO_FIT + "a is no ARRAY<INT>"),
-    (b'{"id": "x", "s": {"x": "y"}}', NO_FIT + "s is no STRUCT<`x`: INT>"),
-    (b'{"id": "x", "m": {"k": "v"}}', NO_FIT + "m is no MAP<STRING, INT>"),
+    (b'{"id": "x", "n": "5"}', NO_FIT + "n is not INT"),
+    (b'{"id": "x", "n": 3000000000}', NO_FIT + "n is not INT"),
+    (b'{"id": "x", "n": 1.5, "t": "soon"}', NO_FIT + "n is not INT, t is not TIMESTAMP"),
+    (b'{"id": "x", "d": 123456.7}', NO_FIT + "d is not DECIMAL(5, 2)"),
+    (b'{"id": "x", "a": [1, "y"]}', NO_FIT + "a is not ARRAY<INT>"),
+    (b'{"id": "x", "s": {"x": "y"}}', NO_FIT + "s is not STRUCT<`x`: INT>"),
+    (b'{"id": "x", "m": {"k": "v"}}', NO_FIT + "m is not MAP<STRING, INT>"),
 ]
 
 
 def test_what_is_not_one_object_of_the_schema_is_dead_with_its_reason(spark: SparkSession) -> None:
     columns, _ = read_ddl(SCHEMA)
     values = spark.createDataFrame(
-        [(number, value) for number, (value, _) in enumerate(LETTERS)], "number INT, value BINARY"
+        [(number, value) for number, (value, _) in enumerate(DEAD_LETTERS)],
+        "number INT, value BINARY",
     )
     parsed = values.selectExpr("*", f"{parsed_expression(columns)} AS {PARSED}")
     judged = parsed.selectExpr("*", f"{reason_expression(columns)} AS {REASON}")
     found = judged.selectExpr("number", REASON, *column_expressions(columns)).collect()
     reasons = {row["number"]: row[REASON] for row in found}
-    assert [reasons[number] for number in range(len(LETTERS))] == [told for _, told in LETTERS]
+    assert [reasons[number] for number in range(len(DEAD_LETTERS))] == [
+        reason for _, reason in DEAD_LETTERS
+    ]
     assert {row["id"] for row in found if row[REASON] is None} == {"x", "ü€😀"}
 
 

@@ -1,5 +1,5 @@
 """`tidelog pipeline check --with-spark`: what only Spark knows has its key and line, too; and what
-is said without Spark is what Spark says."""
+is reported without Spark is what Spark reports."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_what_only_spark_knows_has_its_key_and_line(
     text = GOOD.replace(old, new).replace("FROM orders\n", "FROM orders x\n")
     plain = checked(text)
     assert plain.errors == [], "nothing of this can be seen without Spark"
-    told = [each.as_line("p.toml").removeprefix("p.toml") for each in analyse(plain, spark).errors]
-    assert [each[: len(complaint or "")] for each in told] == ([complaint] if complaint else [])
-    assert not any("\n" in each for each in told)
+    lines = [each.as_line("p.toml").removeprefix("p.toml") for each in analyse(plain, spark).errors]
+    assert [each[: len(complaint or "")] for each in lines] == ([complaint] if complaint else [])
+    assert not any("\n" in each for each in lines)
 
 
 def test_a_raw_topic_needs_values(spark: SparkSession) -> None:

@@ -32,7 +32,7 @@ def test_hadoop_publishes_whole_batches_and_never_over_another(
         return spark.read.parquet(*files).count() if files else 0
 
     def write(rows: int) -> object:
-        return lambda place: spark.range(rows).write.parquet(place)
+        return lambda path: spark.range(rows).write.parquet(path)
 
     def offer(batch_id: int) -> BatchOffer:
         return BatchOffer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")

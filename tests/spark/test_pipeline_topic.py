@@ -1,4 +1,4 @@
-"""A pipeline into topics: each batch is one transaction, and a cluster without them is told so."""
+"""A pipeline into topics: each batch is one transaction, and a cluster without them is refused."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def test_every_order_and_every_dead_letter_is_committed_once(
     assert sorted(keys) == sorted(orders.valid)
     assert {json.loads(record.value() or b"")["order_id"] for record in records} == orders.valid
     letters = committed(servers, dead, at_least=len(orders.dead))
-    told = {
+    positions = {
         (int(headers["tidelog.partition"]), int(headers["tidelog.offset"]), letter.value() or b"")
         for letter in letters
         for headers in [dict(letter.headers() or [])]
         if headers["tidelog.reason"] and headers["tidelog.topic"].decode() == orders.topic
     }
-    assert (told, len(letters)) == (orders.dead, len(orders.dead))
+    assert (positions, len(letters)) == (orders.dead, len(orders.dead))
 
 
 def test_a_cluster_without_transactions_is_told_in_one_line(

@@ -64,33 +64,33 @@ class Story:
                 before = self.revenue.get(group, Revenue(0, 0))
                 self.revenue[group] = Revenue(before.orders + 1, before.cents + each.order.cents)
 
-    def told(self) -> Account:
+    def account(self) -> Account:
         published = PublishedOrders(
             processed=tuple(self.processed), dead=tuple(self.dead), revenue=self.revenue
         )
         return account(self.sent, self.audit, published)
 
     def names(self) -> set[str]:
-        return {each.name for each in self.told().findings}
+        return {each.name for each in self.account().findings}
 
     def index_of(self, kind: RecordKind) -> int:
         return next(i for i, each in enumerate(self.sent) if each.kind is kind)
 
 
 def test_a_true_story_is_clean() -> None:
-    told = Story().told()
-    assert told.findings == () and told.is_clean
-    assert (told.sent, told.acknowledged, told.kept) == (RECORDS, RECORDS, RECORDS)
-    assert (told.orders, told.repeats, told.broken) == (93, 5, 2)
-    assert (told.processed, told.dropped, told.dead) == (93, 5, 2)
-    assert (told.lost, told.duplicated, told.missing, told.double) == (0, 0, 0, 0)
-    assert told.revenue_cents == sum(each.cents for each in Story().processed)
+    result = Story().account()
+    assert result.findings == () and result.is_clean
+    assert (result.sent, result.acknowledged, result.kept) == (RECORDS, RECORDS, RECORDS)
+    assert (result.orders, result.repeats, result.broken) == (93, 5, 2)
+    assert (result.processed, result.dropped, result.dead) == (93, 5, 2)
+    assert (result.lost, result.duplicated, result.missing, result.double) == (0, 0, 0, 0)
+    assert result.revenue_cents == sum(each.cents for each in Story().processed)
 
 
 def found_by_audit(name: str) -> Callable[[Story], None]:
     def plant(story: Story) -> None:
         story.audit["findings"] = {name: 2}
-        story.audit["first_findings"] = [{"finding": name, "evidence": "told ok at offset 7"}]
+        story.audit["first_findings"] = [{"finding": name, "evidence": "acknowledged at offset 7"}]
         if name == "lost":
             story.audit["classes"] = {"kept": {"all": RECORDS - 2}}
 
@@ -190,7 +190,7 @@ def test_each_lie_is_found_and_named(plant: Callable[[Story], None], name: str) 
     story = Story()
     plant(story)
     assert story.names() == {name}
-    assert not story.told().is_clean
+    assert not story.account().is_clean
 
 
 def test_the_numbers_of_the_summary_are_those_of_the_findings() -> None:
@@ -199,9 +199,9 @@ def test_the_numbers_of_the_summary_are_those_of_the_findings() -> None:
     missing(story)
     double(story)
     double(story)
-    told = story.told()
-    assert (told.lost, told.missing, told.double) == (2, 1, 2)
-    assert {each.name: each.count for each in told.findings} == {
+    result = story.account()
+    assert (result.lost, result.missing, result.double) == (2, 1, 2)
+    assert {each.name: each.count for each in result.findings} == {
         "lost": 2,
         "missing": 1,
         "double": 2,
@@ -224,7 +224,7 @@ def test_what_nobody_knows_may_be_processed() -> None:
     story = Story()
     unknown(story, [RecordKind.ORDER, RecordKind.BROKEN])
     assert story.names() == set()
-    assert story.told().unknown == 2
+    assert story.account().unknown == 2
 
 
 def test_what_nobody_knows_may_be_absent() -> None:

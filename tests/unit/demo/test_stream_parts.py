@@ -37,29 +37,31 @@ def test_amounts_are_what_is_written_to_the_cent() -> None:
     for _ in range(20_000):
         record = orders.next(NOON_MS)
         if record.order is not None:
-            told = json.loads(record.value, parse_float=str)["amount"]
-            whole, _, cents = str(told).partition(".")
+            amount = json.loads(record.value, parse_float=str)["amount"]
+            whole, _, cents = str(amount).partition(".")
             assert int(whole) * 100 + int(cents.ljust(2, "0")) == record.order.cents > 0
 
 
 def test_a_pause_reaches_from_one_acknowledgement_to_the_next() -> None:
-    told = [
+    timings = [
         AckTiming(0, 0.9, 1.0),
         AckTiming(1, 0.9, 1.0),
         AckTiming(1, 1.9, 2.0),
-        AckTiming(0, 1.5, 4.0),  # was on its way when the blow came
+        AckTiming(0, 1.5, 4.0),  # was on its way at the failure
         AckTiming(0, 4.1, 4.2),
     ]
-    seen = write_pauses(told, failed_s=1.6)
+    seen = write_pauses(timings, failed_s=1.6)
     assert seen.paused_s == {0: pytest.approx(3.0), 1: pytest.approx(1.0)}
     assert seen.resumed == {0, 1} and seen.worst_s == pytest.approx(3.0)
-    assert write_pauses(told[:4], failed_s=1.6).resumed == {1}, "sent before the blow says nothing"
-    assert write_pauses(told, failed_s=5.0).resumed == frozenset()
+    assert write_pauses(timings[:4], failed_s=1.6).resumed == {1}, (
+        "sent before the failure proves nothing"
+    )
+    assert write_pauses(timings, failed_s=5.0).resumed == frozenset()
 
 
 def offsets(**by_index: int) -> str:
-    told = {"orders": {name[1:]: offset for name, offset in by_index.items()}}
-    return f"v1\n{{}}\n{json.dumps({'(from)': {'orders': {'0': 0}}, **told})}"
+    by_topic = {"orders": {name[1:]: offset for name, offset in by_index.items()}}
+    return f"v1\n{{}}\n{json.dumps({'(from)': {'orders': {'0': 0}}, **by_topic})}"
 
 
 def test_positions_are_those_of_the_batch_and_not_where_it_began() -> None:
@@ -92,7 +94,7 @@ def test_the_demo_writes_a_pipeline_without_a_complaint(
     file.write_text(text)
     checked = pipeline.check(file)
     assert not checked.diagnostics
-    told = tomllib.loads(text)
-    assert [*told["sinks"], "dead_letters"] == list(SINKS)
-    targets = [*told["sinks"].values(), told["dead_letters"]]
+    document = tomllib.loads(text)
+    assert [*document["sinks"], "dead_letters"] == list(SINKS)
+    targets = [*document["sinks"].values(), document["dead_letters"]]
     assert all(("table" in each) is (topics is None) for each in targets)

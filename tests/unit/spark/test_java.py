@@ -1,4 +1,4 @@
-"""Which Java is taken, by what programs say of themselves, and what is said when there is none."""
+"""Which Java is taken, by what programs say of themselves, and the message when there is none."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ openjdk version "{version}.0.15" 2025-04-15
 """
 
 
-def plant(home: Path, said: str, *, exit_code: int = 0, refuses: str = "nothing") -> Path:
+def plant(home: Path, output: str, *, exit_code: int = 0, refuses: str = "nothing") -> Path:
     """A `java` that says this, wherever it stands, unless it is given what it refuses."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(
         f'#!/bin/sh\ncase "$*" in *{refuses}*) exit 1;; esac\n'
-        f"cat >&2 <<'END'\n{said}END\nexit {exit_code}\n"
+        f"cat >&2 <<'END'\n{output}END\nexit {exit_code}\n"
     )
     program.chmod(0o755)
     return home
@@ -56,16 +56,16 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("told", "version"), [("17", 17), ("21", 21), ("1.8", 8), ("25", 25), ("11", 11)]
+    ("written", "version"), [("17", 17), ("21", 21), ("1.8", 8), ("25", 25), ("11", 11)]
 )
-def test_the_version_is_read_in_every_spelling(told: str, version: int) -> None:
-    said = settings(Path("/opt/a java"), told)
-    assert read_settings(said) == Java(home=Path("/opt/a java"), version=version)
+def test_the_version_is_read_in_every_spelling(written: str, version: int) -> None:
+    output = settings(Path("/opt/a java"), written)
+    assert read_settings(output) == Java(home=Path("/opt/a java"), version=version)
 
 
-@pytest.mark.parametrize("said", ["", "java.home = x", "error: no settings", "java.version = 17"])
-def test_what_is_no_java_is_none(said: str) -> None:
-    assert read_settings(said) is None
+@pytest.mark.parametrize("output", ["", "java.home = x", "error: no settings", "java.version = 17"])
+def test_what_is_no_java_is_none(output: str) -> None:
+    assert read_settings(output) is None
 
 
 def test_java_home_comes_first(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The defaults of every session, and what is said when Spark is missing."""
+"""The defaults of every session, and the message when Spark is missing."""
 
 from __future__ import annotations
 

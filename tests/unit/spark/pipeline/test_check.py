@@ -13,7 +13,7 @@ from tidelog.spark.pipeline.file.plan import TableTarget, TopicTarget
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
-def told(text: str) -> list[str]:
+def error_lines(text: str) -> list[str]:
     return [each.as_line("p.toml") for each in checked(text).errors]
 
 
@@ -40,7 +40,7 @@ def test_examples_are_good(path: Path) -> None:
 
 
 CASES = [
-    # (what is replaced, by what, the complaint)
+    # (what is replaced, by what, the expected)
     ('checkpoint = "state"', "", ":1: checkpoint: is missing; expected a directory"),
     (
         'checkpoint = "state"',
@@ -236,11 +236,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "complaint"), CASES, ids=[each[2] for each in CASES])
-def test_a_mistake_is_named_with_line_and_key(old: str, new: str, complaint: str) -> None:
+@pytest.mark.parametrize(("old", "new", "expected"), CASES, ids=[each[2] for each in CASES])
+def test_a_mistake_is_named_with_line_and_key(old: str, new: str, expected: str) -> None:
     assert GOOD.count(old) >= 1
-    found = told(GOOD.replace(old, new, 1))
-    assert any(each.startswith("p.toml" + complaint) for each in found), found
+    found = error_lines(GOOD.replace(old, new, 1))
+    assert any(each.startswith("p.toml" + expected) for each in found), found
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
@@ -251,7 +251,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
         .replace('["order_id"]', '"order_id"')
         .replace('table = "out/valid"', "tabel = 1")
     )
-    lines = [int(each.split(":")[1]) for each in told(text)]
+    lines = [int(each.split(":")[1]) for each in error_lines(text)]
     assert lines == sorted(lines)
     assert set(lines) == {2, 7, 13, 17, 18, 19}
 
@@ -261,7 +261,7 @@ def test_two_sinks_may_not_share_an_id() -> None:
         '[sinks.a]\nfrom = "valid"\ntopic = "a"\nid = "same"\n'
         '[sinks.b]\nfrom = "valid"\ntopic = "b"\nid = "same"\n'
     )
-    assert told(text) == ["p.toml:29: sinks.b.id: 'same' is already the id of [sinks.a]"]
+    assert error_lines(text) == ["p.toml:29: sinks.b.id: 'same' is already the id of [sinks.a]"]
 
 
 def test_a_circle_is_named() -> None:
@@ -270,12 +270,12 @@ def test_a_circle_is_named() -> None:
         '[steps.b]\nsql = "SELECT * FROM a"\n'
         '[steps.c]\nsql = "SELECT * FROM b"\n'
     )
-    assert told(text) == ["p.toml:23: steps.a.sql: reads in a circle: a -> c -> b -> a"]
+    assert error_lines(text) == ["p.toml:23: steps.a.sql: reads in a circle: a -> c -> b -> a"]
 
 
 def test_a_step_reads_only_what_stands_before_it() -> None:
     text = GOOD + '[steps.a]\nsql = "SELECT * FROM b"\n[steps.b]\nsql = "SELECT * FROM valid"\n'
-    assert told(text) == [
+    assert error_lines(text) == [
         "p.toml:23: steps.a.sql: reads 'b', which comes later; put [steps.b] before it"
     ]
 
@@ -284,14 +284,16 @@ def test_a_group_that_is_appended_needs_a_watermark() -> None:
     grouped = "SELECT amount, count(*)\nFROM orders\nGROUP BY amount"
     without = GOOD.replace("SELECT *\nFROM orders\nWHERE amount > 0", grouped)
     without = without.replace('deduplicate = ["order_id"]\n', "")
-    (complaint,) = told(without)
-    assert complaint.startswith("p.toml:14: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
-    (complaint,) = told(without.replace("GROUP BY amount", "").replace("SELECT", "SELECT DISTINCT"))
-    assert complaint.startswith("p.toml:12: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
+    (expected,) = error_lines(without)
+    assert expected.startswith("p.toml:14: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
+    (expected,) = error_lines(
+        without.replace("GROUP BY amount", "").replace("SELECT", "SELECT DISTINCT")
+    )
+    assert expected.startswith("p.toml:12: steps.valid.sql: GROUP BY (or DISTINCT) needs a waterm")
     updated = without.replace('table = "out/valid"', 'table = "out/valid"\nmode = "update"')
-    assert told(updated) == []
+    assert error_lines(updated) == []
     after = GOOD + f"[steps.g]\nsql = '''{grouped.replace('orders', 'valid')}'''\n"
-    assert told(after + '[sinks.g]\ntable = "g"\n') == []
+    assert error_lines(after + '[sinks.g]\ntable = "g"\n') == []
 
 
 @pytest.mark.parametrize("word", ["rand()", "uuid()", "current_timestamp", "now()", "first(a)"])
@@ -363,5 +365,5 @@ def test_a_mapping_is_checked_by_the_same_rules() -> None:
 
 
 def test_a_function_in_a_file_is_refused() -> None:
-    found = told(GOOD.replace("deduplicate", 'function = "f"\ndeduplicate'))
+    found = error_lines(GOOD.replace("deduplicate", 'function = "f"\ndeduplicate'))
     assert any("which only a plan in Python can have" in each for each in found)

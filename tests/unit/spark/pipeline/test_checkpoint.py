@@ -69,13 +69,13 @@ def test_a_checkpoint_that_was_removed_is_told(tmp_path: Path) -> None:
 
 def test_what_has_changed_since_the_last_run_is_named(tmp_path: Path) -> None:
     plan = checked(GOOD).plan_or_raise()
-    store, place = LocalStore(), str(tmp_path / "new")
-    assert changes_since(store, place, plan) == []
-    save_plan(store, place, plan)
-    assert changes_since(store, place, plan) == []
+    store, checkpoint = LocalStore(), str(tmp_path / "new")
+    assert changes_since(store, checkpoint, plan) == []
+    save_plan(store, checkpoint, plan)
+    assert changes_since(store, checkpoint, plan) == []
     other = checked(GOOD.replace("amount > 0", "amount > 1")).plan_or_raise()
-    assert changes_since(store, place, other) == ["steps.valid.sql"]
-    save_plan(store, place, other)
-    assert changes_since(store, place, other) == []
+    assert changes_since(store, checkpoint, other) == ["steps.valid.sql"]
+    save_plan(store, checkpoint, other)
+    assert changes_since(store, checkpoint, other) == []
     elsewhere = replace(other, bootstrap="other:9092", master="local[1]")
-    assert changes_since(store, place, elsewhere) == [], "where it runs decides nothing"
+    assert changes_since(store, checkpoint, elsewhere) == [], "where it runs decides nothing"

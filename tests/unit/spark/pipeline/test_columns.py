@@ -82,16 +82,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "complaint"), CASES)
-def test_a_column_that_is_not_there_is_named(
-    changes: list[tuple[str, str]], complaint: str
-) -> None:
+@pytest.mark.parametrize(("changes", "expected"), CASES)
+def test_a_column_that_is_not_there_is_named(changes: list[tuple[str, str]], expected: str) -> None:
     text = GOOD
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    told = [each.as_line("p.toml").removeprefix("p.toml") for each in checked(text).errors]
-    assert len(told) == 1 and told[0].startswith(complaint), told
+    lines = [each.as_line("p.toml").removeprefix("p.toml") for each in checked(text).errors]
+    assert len(lines) == 1 and lines[0].startswith(expected), lines
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_every_type_of_spark_is_known(given: str, understood: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("", 0, "is empty"),
         ("a", 0, "column 'a' has no type"),
@@ -61,11 +61,11 @@ def test_every_type_of_spark_is_known(given: str, understood: str) -> None:
         ("a INT; b INT", 0, "is not understood in a schema"),
     ],
 )
-def test_a_mistake_is_named_with_its_line(text: str, line: int, told: str) -> None:
+def test_a_mistake_is_named_with_its_line(text: str, line: int, message: str) -> None:
     _, mistakes = read_ddl(text)
     assert len(mistakes) == 1
     assert mistakes[0].line == line
-    assert told in mistakes[0].text
+    assert message in mistakes[0].text
 
 
 def test_one_mistake_does_not_hide_the_next() -> None:

@@ -62,7 +62,7 @@ def test_a_relation_knows_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "line", "told"),
+    ("sql", "line", "message"),
     [
         ("", 0, "is empty"),
         ("-- nothing", 0, "is empty"),
@@ -84,11 +84,11 @@ def test_a_relation_knows_its_line() -> None:
         ("SELECT a FROM b WHERE", 0, "ends with 'WHERE'"),
     ],
 )
-def test_what_cannot_be_a_query_is_told(sql: str, line: int, told: str) -> None:
+def test_what_cannot_be_a_query_is_told(sql: str, line: int, message: str) -> None:
     with pytest.raises(BadSql) as caught:
         query_shape(sql)
     assert caught.value.line == line
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_calls_are_noted_with_and_without_brackets() -> None:
@@ -127,8 +127,8 @@ def test_only_what_reads_a_stream_counts(
 
 
 def test_tokens_keep_their_lines() -> None:
-    told = [(token.kind, token.text, token.line) for token in tokens_of("a 'x\ny'\n`b``c` 1.5e3")]
-    assert told == [
+    tokens = [(token.kind, token.text, token.line) for token in tokens_of("a 'x\ny'\n`b``c` 1.5e3")]
+    assert tokens == [
         ("word", "a", 0),
         ("text", "'x\ny'", 0),
         ("name", "b`c", 2),

@@ -83,8 +83,8 @@ def seen(path: Path) -> str:
 def test_a_batch_appears_with_its_row_of_the_ledger(tmp_path: Path) -> None:
     published = publish(tmp_path, 0, "a\nb\n")
     assert (published.is_new, published.row.rows, published.row.files) == (True, 2, 1)
-    told = row_of((tmp_path / "batch_id=0" / "_tidelog.json").read_text(), "here")
-    assert told == published.row
+    written = row_of((tmp_path / "batch_id=0" / "_tidelog.json").read_text(), "here")
+    assert written == published.row
     assert seen(tmp_path) == "a\nb\n"
 
 

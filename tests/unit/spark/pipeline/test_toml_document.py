@@ -31,9 +31,9 @@ column = "x"
 
 
 def test_every_value_knows_the_line_of_its_key() -> None:
-    document, complaints = read_document(WHOLE)
-    assert complaints == []
-    lines = {".".join(path): said.line for path, said in document.values.items()}
+    document, errors = read_document(WHOLE)
+    assert errors == []
+    lines = {".".join(path): value.line for path, value in document.values.items()}
     assert lines == {
         "name": 1,
         "trigger": 2,
@@ -63,13 +63,13 @@ def test_a_key_that_is_missing_is_looked_for_where_its_table_is() -> None:
 
 def test_names_come_in_the_order_of_the_file() -> None:
     text = "[steps.b]\nsql='x'\n[steps]\na.sql = 'y'\n[steps.c.watermark]\n"
-    document, complaints = read_document(text)
-    assert complaints == []
+    document, errors = read_document(text)
+    assert errors == []
     assert document.names_below("steps") == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("a = 1\nb = = 2\nc = 3\nd 4\n", [(2, "is not TOML"), (4, "is not TOML")]),
         ('a = "x\nb = 2\n', [(1, "is not TOML")]),
@@ -79,19 +79,17 @@ def test_names_come_in_the_order_of_the_file() -> None:
         ('trigger = "5s"\n[trigger.x]\n', [(2, "trigger is a value, at line 1")]),
     ],
 )
-def test_each_mistake_is_told_with_its_line(text: str, told: list[tuple[int, str]]) -> None:
-    _, complaints = read_document(text)
-    assert [each.line for each in complaints] == [line for line, _ in told]
-    for complaint, (_, part) in zip(complaints, told, strict=True):
-        assert part in complaint.text
+def test_each_mistake_is_told_with_its_line(text: str, expected: list[tuple[int, str]]) -> None:
+    _, errors = read_document(text)
+    assert [each.line for each in errors] == [line for line, _ in expected]
+    for error, (_, part) in zip(errors, expected, strict=True):
+        assert part in error.text
 
 
 def test_a_text_that_never_ends_hides_only_its_own_table() -> None:
     text = '[steps.a]\nsql = """\nSELECT\n  x = = 1\n[sinks.b]\ntable = "t"\n'
-    document, complaints = read_document(text)
-    assert [(each.line, each.text) for each in complaints] == [
-        (2, "is not TOML: Unterminated string")
-    ]
+    document, errors = read_document(text)
+    assert [(each.line, each.text) for each in errors] == [(2, "is not TOML: Unterminated string")]
     assert document.values["sinks", "b", "table"].line == 6
 
 

@@ -1,4 +1,4 @@
-"""Options of Spark's Kafka source: what they mean, and how each wrong one is told."""
+"""Options of Spark's Kafka source: what they mean, and the message for each wrong one."""
 
 from __future__ import annotations
 
@@ -228,18 +228,18 @@ WRONG_EVERYWHERE = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "told"), WRONG_EVERYWHERE, ids=lambda each: str(each)[:60])
-def test_a_wrong_option_is_named(changes: dict[str, str | None], told: str) -> None:
+@pytest.mark.parametrize(("changes", "message"), WRONG_EVERYWHERE, ids=lambda each: str(each)[:60])
+def test_a_wrong_option_is_named(changes: dict[str, str | None], message: str) -> None:
     """The same for a batch, for a stream, and before it is known which."""
     given = {name: text for name, text in {**ORDERS, **changes}.items() if text is not None}
     for read in (batch_options, stream_options, check_options):
         with pytest.raises(OptionError) as refused:
             read(given)
-        assert told in str(refused.value)
+        assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"startingOffsets": "latest"}, "startingOffsets may not be latest in a batch"),
         ({"startingOffsets": '{"orders":{"0":-1}}'}, "startingOffsets may not be latest"),
@@ -275,10 +275,10 @@ def test_a_wrong_option_is_named(changes: dict[str, str | None], told: str) -> N
         ),
     ],
 )
-def test_what_a_batch_may_not_be_told(given: dict[str, str], told: str) -> None:
+def test_what_a_batch_may_not_be_told(given: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError) as refused:
         batch(**given)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
@@ -288,7 +288,7 @@ def test_a_stream_has_no_end(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"maxOffsetsPerTrigger": "5"}, "maxOffsetsPerTrigger has no effect on a batch"),
         ({"minOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger has no effect on a batch"),
@@ -303,9 +303,9 @@ def test_a_stream_has_no_end(name: str) -> None:
         ({"zebra": "1"}, "zebra is not an option of this source"),
     ],
 )
-def test_what_has_no_effect_is_a_warning(given: dict[str, str], told: str) -> None:
+def test_what_has_no_effect_is_a_warning(given: dict[str, str], message: str) -> None:
     [warning] = batch(**given).warnings
-    assert told in warning
+    assert message in warning
 
 
 def test_plain_connections_may_be_asked_for() -> None:

@@ -73,7 +73,7 @@ def test_a_start_after_all_records_is_an_error_or_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "told"),
+    ("offsets", "message"),
     [
         ({A: 20}, "startingOffsets must name every partition that is read; missing: orders-1"),
         (
@@ -82,10 +82,12 @@ def test_a_start_after_all_records_is_an_error_or_the_end() -> None:
         ),
     ],
 )
-def test_offsets_name_exactly_what_is_read(offsets: dict[TopicPartition, int], told: str) -> None:
+def test_offsets_name_exactly_what_is_read(
+    offsets: dict[TopicPartition, int], message: str
+) -> None:
     with pytest.raises(OptionError) as refused:
         start(AtOffsets("startingOffsets", offsets))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_times_name_exactly_what_is_read() -> None:
