@@ -15,6 +15,8 @@ LONG_SHARE = 50
 LONG_CHUNKS = 10
 
 ONCE_FAILED: dict[int, str] = {
+    610_515: "a start that could not read its checkpoints recovered its logs all the same: a hole "
+    "in a deleted head that a power loss had brought back cost everything behind it",
     15: "a sync was under way when retention deleted its segment, and every later ack hung on it",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""

@@ -124,6 +124,62 @@ def test_an_error_at_any_moment_of_the_start_costs_no_record(operation: int) -> 
 
 
 @pytest.mark.scenario("X-31")
+def test_what_lies_in_a_directory_that_cannot_be_read_is_not_made_anew_in_another() -> None:
+    """Twice, because after the first start the controller would believe that it had moved."""
+    stage = Stage(log_dirs="one,two")
+    topics = [stage.create_topic(f"topic-{number}") for number in range(4)]
+    for topic in topics:
+        stage.produce(topic, "kept")
+    in_two = [topic for topic in topics if stage.segments(topic)[0].startswith("two/")]
+    assert in_two
+
+    for _ in range(2):
+        stage.broker.kill()
+        stage.broker.platter.break_below("two/recovery-point")
+        stage.start()
+        stage.world.run_for(1_000)
+    for topic in in_two:
+        assert stage.produce(topic, "lost").error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    new = stage.create_topic("new")
+    assert stage.produce(new, "kept").error == NONE
+
+    stage.restart()
+    for topic in [*topics, new]:
+        assert stage.read(topic).payloads == ["kept"]
+
+
+@pytest.mark.scenario("X-31")
+def test_a_start_that_cannot_read_its_checkpoints_changes_no_log() -> None:
+    """Storage seed 610515.
+
+    1. The head of a log is deleted; a power loss brings some of its segments back, with holes.
+    2. The next start cannot read where the log starts, and must leave it alone.
+    """
+    stage = Stage(fsync="group")
+    orders = stage.create_topic("orders", internal_segment_bytes="200")
+    payloads = [f"m{number}" for number in range(11)]
+    for payload in payloads[:10]:
+        stage.produce(orders, payload, size_bytes=120)
+    segments = stage.segments(orders)
+    third = stage.broker.platter.find(segments[2])
+    assert len(segments) == 10 and isinstance(third, FileNode)
+    stage.delete_records(orders, 8)
+    stage.run_until(lambda: len(stage.segments(orders)) == 2, within_ms=120_000)
+    stage.produce(orders, payloads[10], size_bytes=120)
+    kept = stage.segments(orders)
+    stage.broker.lose_power()
+    stage.broker.platter.bring_back(segments[2], third)
+    assert stage.segments(orders) == [segments[2], *kept]
+
+    stage.broker.platter.fail_next_sync()
+    stage.start()
+    assert not stage.broker.is_up
+    stage.restart()
+
+    assert stage.read(orders, offset=8).payloads == payloads[8:]
+
+
+@pytest.mark.scenario("X-31")
 def test_a_full_disk_met_by_a_chore_stops_the_broker_without_waiting_for_a_client() -> None:
     stage = Stage()
     stage.produce(stage.create_topic("orders"), "kept")

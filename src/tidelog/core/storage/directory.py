@@ -39,6 +39,8 @@ class LogDirectory:
         """Under which broker epoch it did so, as far as it is known."""
         self.found: list[TopicPartition] = []
         """The partitions that have a directory here, sorted; they are opened by `open_log`."""
+        self.is_read = False
+        """Whether `found` is complete; a directory that cannot be read is offline, too."""
         self._deleted: list[tuple[Log, int]] = []
         self._recovery_points = self._checkpoint(file_names.RECOVERY_POINTS, lambda _: None)
         self._high_watermarks = self._checkpoint(file_names.HIGH_WATERMARKS, lambda _: None)
@@ -87,11 +89,17 @@ class LogDirectory:
             elif (found := file_names.topic_partition_of(name)) is not None:
                 self.found.append(found)
         self.found.sort()
+        self.is_read = True
         self.trace.emit(
             events.DirectoryOpened(
                 directory=path, is_clean=self.was_clean, partitions=len(self.found)
             )
         )
+
+    def refuse_if_offline(self) -> None:
+        """DiskError if nothing here may be touched any more."""
+        if self.offline is not None:
+            raise DiskError(self.path, self.offline)
 
     def topic_id_of(self, topic_partition: TopicPartition) -> TopicId | None:
         """Which topic's partition was found here; None if its file is missing or torn."""
@@ -107,9 +115,16 @@ class LogDirectory:
     ) -> Log:
         """The log of this partition: recovered if it was found here, new otherwise.
 
-        DiskError: the directory is offline now.
+        DiskError: the directory is offline now, or was already. Then no file is touched:
+
+        1. Records before 128 are deleted; a power loss brings some of their segments back.
+        2. At the start the recovery points cannot be read: the directory is offline, and where
+           its logs begin is not known.
+        3. Recovered all the same, the log would seem to begin with the old segments, and all that
+           lies behind a hole among them would be cut.
         """
         assert topic_partition not in self.logs, f"{topic_partition} is open"
+        self.refuse_if_offline()
         try:
             if topic_partition not in self.found:
                 self._forget(topic_partition)
@@ -310,6 +325,7 @@ class LogDirectory:
     def check(self) -> None:
         for topic_partition, log in self.logs.items():
             assert log.topic_partition == topic_partition
+            assert self.is_read, topic_partition
             assert self.offline is None or log.failed is not None, topic_partition
             log.check()
 

@@ -166,6 +166,15 @@ class LogFiles:
         elif self.durability.is_held_back:
             self._want_names()  # whoever waits for the file before waits for this one
 
+    def want_epochs(self) -> None:
+        """Ask for the leader epochs' file, which says where the log starts.
+
+        Syncs are done in order, so it is durable before a checkpoint that is written from now on,
+        and before the files of deleted segments lose their names: see `Recovery._drop_stale_head`.
+        """
+        if self.exists:
+            self._want_names()
+
     def write_snapshot(self, offset: int, producers: Iterable[Producer]) -> File:
         """The state of all producers just before `offset`."""
         path = file_names.offset_file(self.directory, offset, file_names.SNAPSHOT)
@@ -251,13 +260,16 @@ class LogFiles:
                 if segment is not self.segments[-1]:
                     segment.offsets.sync_now()
                     segment.times.sync_now()
-                aborted = self.aborted.file(segment.base_offset)
-                if aborted is not None:
-                    aborted.sync_now()
+                self._sync_aborted_now(segment)
                 segment.file.sync_now()
                 segment.synced_bytes = segment.file.size_bytes
         self._sync_names_now()
         self.durability.on_all_synced(end_offset)
+
+    def _sync_aborted_now(self, segment: Segment) -> None:
+        aborted = self.aborted.file(segment.base_offset)
+        if aborted is not None:
+            aborted.sync_now()
 
     def _sync_names_now(self) -> None:
         if self._names_doubted:
@@ -299,6 +311,9 @@ class LogFiles:
         self.aborted.truncate(segment.base_offset, end_offset)
         segment.cut(position)
         self._sync_names_now()  # that it is synced must not be known before its name is
+        segment.offsets.sync_now()  # nor before its indexes: the old ones would be trusted
+        segment.times.sync_now()
+        self._sync_aborted_now(segment)
         segment.file.sync_now()
         self.durability.mark(segment, end_offset)
         self.durability.on_segment_synced(segment, position)

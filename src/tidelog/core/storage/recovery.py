@@ -8,6 +8,7 @@ synced with their names and indexes; an index that is missing all the same is re
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from tidelog.core.model.ids import TopicId, TopicPartition
@@ -66,7 +67,10 @@ class Recovery:
 
     def run(self, *, clean: bool, topic_id: TopicId | None) -> Opened:
         names = self._disk.list_names(self._directory)
-        segments = self._drop_before_start(self._tidy_up(names))
+        segments = self._tidy_up(names)
+        self._drop_before(self._log_start_offset, segments)
+        if not clean:
+            self._drop_stale_head(segments)
         scan: Scan | None = None
         log_end_offset = self._clean_end(segments) if clean else None
         if log_end_offset is None and segments:
@@ -124,11 +128,45 @@ class Recovery:
             for base_offset in sorted(bases)
         ]
 
-    def _drop_before_start(self, segments: list[Segment]) -> list[Segment]:
+    def _drop_before(self, start_offset: int, segments: list[Segment]) -> None:
         """They were being deleted when the broker stopped; a power loss may bring some back."""
-        while len(segments) > 1 and segments[1].base_offset <= self._log_start_offset:
+        while len(segments) > 1 and segments[1].base_offset <= start_offset:
             self._drop(segments.pop(0), "lies before the log start")
-        return segments
+
+    def _drop_stale_head(self, segments: list[Segment]) -> None:
+        """Find out which side of a hole is stale when the log start checkpoint does not tell.
+
+        The leader epochs begin at the log start, and their file is durable before a deleted
+        segment loses its name.
+
+        1. Records before 128 are deleted, segments 42 to 117 renamed. The power fails, and names
+           42, 49 and 90 come back.
+        2. The log start checkpoint is damaged. The log seems to begin at 42, with holes.
+        3. Leader epochs from 128 on tell that the holes lie in the deleted head. Taken for holes
+           in an unsynced tail, they would cost everything behind them.
+
+        Without a hole nothing is dropped: records that come back cost less than records that go.
+        """
+        epochs_start = self._leader_epochs_start()
+        if epochs_start is not None and any(
+            after.base_offset <= epochs_start and not self._ends_at(before, after.base_offset)
+            for before, after in pairwise(segments)
+        ):
+            self._drop_before(epochs_start, segments)
+            self._log_start_offset = max(self._log_start_offset, epochs_start)
+
+    def _leader_epochs_start(self) -> int | None:
+        try:
+            entries = LeaderEpochs.decode(self._read_leader_epochs()).entries
+        except CorruptCheckpoint:
+            return None
+        return entries[0][1] if entries else None
+
+    def _ends_at(self, segment: Segment, offset: int) -> bool:
+        try:
+            return segment.read_end_offset() == offset
+        except CorruptBatch:
+            return False
 
     def _clean_end(self, segments: list[Segment]) -> int | None:
         """Where the log ends; None if its end is not what a clean stop leaves behind."""
@@ -218,11 +256,7 @@ class Recovery:
     def _leader_epochs(
         self, files: LogFiles, log_end_offset: int, scan: Scan | None
     ) -> LeaderEpochs:
-        path = f"{self._directory}/{file_names.LEADER_EPOCHS}"
-        content = b""
-        if self._disk.exists(path):
-            file = self._disk.open(path)
-            content = file.read(0, file.size_bytes)
+        content = self._read_leader_epochs()
         try:
             epochs = LeaderEpochs.decode(content)
             trusted_end = log_end_offset if scan is None else scan.start_offset
@@ -249,8 +283,16 @@ class Recovery:
         if files.segments and epochs.encode() != content:
             files.write_epochs(epochs, changed_from=changed_from)
         elif changed_from is not None:
+            path = f"{self._directory}/{file_names.LEADER_EPOCHS}"
             files.doubt_epochs(self._disk.open(path), changed_from=changed_from)
         return epochs
+
+    def _read_leader_epochs(self) -> bytes:
+        path = f"{self._directory}/{file_names.LEADER_EPOCHS}"
+        if not self._disk.exists(path):
+            return b""
+        file = self._disk.open(path)
+        return file.read(0, file.size_bytes)
 
     def _producer_states(
         self, files: LogFiles, log_end_offset: int, scan: Scan | None

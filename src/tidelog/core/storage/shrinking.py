@@ -2,7 +2,8 @@
 
 What destroys data first makes durable that it may be gone. A truncation lowers the recovery point
 in the directory's checkpoint; the files of deleted segments are touched only once the checkpoint
-says that the log starts behind them. So what a power loss brings back is recognised.
+and the leader epochs say that the log starts behind them. So what a power loss brings back is
+recognised, even if one of the two is lost.
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ class Shrinking(Appending):
         self.log_start_offset = offset
         if self.epochs.cut_start(offset):
             self.files.write_epochs(self.epochs, changed_from=None)
+            self.files.want_epochs()
         self.trace.emit(
             events.LogStartMoved(
                 partition=str(self.topic_partition),

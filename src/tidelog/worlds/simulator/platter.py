@@ -7,7 +7,7 @@ name that was not synced happened or did not (a rename always as a whole, and ne
 has two names). A killed process loses nothing, so there is no function for it here.
 
 Faults are asked for: space that runs out, an error at the n-th operation from now, a sync that
-fails and drops pages, a flipped bit.
+fails and drops pages, a flipped bit, a file that is lost.
 """
 
 from __future__ import annotations
@@ -175,6 +175,29 @@ class Platter:
         assert isinstance(node, FileNode), path
         node.flip(position, 1 << bit)
 
+    def lose_content(self, path: str, *, bytes_left: int) -> None:
+        """The medium decays: zeros are all that is left of a file."""
+        node = self.find(path)
+        assert isinstance(node, FileNode), path
+        node.settle(bytearray(bytes_left))
+
+    def lose_name(self, path: str) -> None:
+        """The medium decays: a file is gone."""
+        *parents, name = split(path)
+        directory = self.find("/".join(parents))
+        assert isinstance(directory, Directory) and not directory.changes, path
+        del directory.names[name], directory.durable_names[name]
+
+    def bring_back(self, path: str, node: FileNode) -> None:
+        """A file has its old name again: its rename or its removal was never durable."""
+        *parents, name = split(path)
+        directory = self.find("/".join(parents))
+        assert isinstance(directory, Directory) and not directory.changes, path
+        names = {known: each for known, each in directory.names.items() if each is not node}
+        directory.names = {**names, name: node}
+        directory.durable_names = dict(directory.names)
+        node.settle(bytearray(node.durable))
+
     # What the disk port is made of.
 
     def count_operation(self, path: str) -> None:
@@ -221,6 +244,10 @@ class Platter:
     def lose_power(self) -> None:
         """Keep what is durable and, of the rest, whatever chance keeps."""
         self._lose_power_in(self.root)
+
+    def unsynced_changes(self) -> list[Change]:
+        """The changes of names that a power loss could undo now."""
+        return [change for directory in _directories(self.root) for change in directory.changes]
 
     def used_bytes(self) -> int:
         return sum(len(node.data) for _, node in self.files())
@@ -301,3 +328,10 @@ def _walk(prefix: str, directory: Directory) -> Iterator[tuple[str, FileNode]]:
             yield from _walk(f"{prefix}{name}/", node)
         else:
             yield prefix + name, node
+
+
+def _directories(directory: Directory) -> Iterator[Directory]:
+    yield directory
+    for node in directory.names.values():
+        if isinstance(node, Directory):
+            yield from _directories(node)

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from tests.unit.core.storage.given import DIRECTORY, SMALL, Rig, append, batch, read_all
+from tests.unit.core.storage.given import DIRECTORY, ROOT, SMALL, Rig, append, batch, read_all
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.log import Log
 from tidelog.worlds.simulator.platter import Directory
@@ -26,6 +26,7 @@ class Story:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
+        self.decays = seed % 2 == 1
         self.rig = Rig(SMALL, seed=seed)
         self.leader_epoch = 0
         self.serial = 0
@@ -88,6 +89,7 @@ class Story:
         has_power = self.random.random() >= 0.7
         if not has_power:
             self.rig.lose_power()
+            self.lose_checkpoints()
         else:
             self.rig.kill()
             synced = self.log.log_end_offset
@@ -98,6 +100,13 @@ class Story:
             self.start_offset_max = log.log_start_offset
         self.leader_epoch += 1
         self.records = written[: log.log_end_offset]
+
+    def lose_checkpoints(self) -> None:
+        """In every other story: they save work, and no record hangs on them."""
+        for name in self.rig.names(ROOT):
+            is_checkpoint = name.endswith("-offset-checkpoint")
+            if self.decays and is_checkpoint and self.random.random() < 0.4:
+                self.rig.disk.open(f"{ROOT}/{name}").remove()
 
     def judge(self, synced: int, start: int, written: list[tuple[str, int]]) -> None:
         """Synced is kept; a truncation may have been undone, but nothing is mixed or missing."""

@@ -220,3 +220,18 @@ def test_two_truncations_to_the_same_offset_do_not_quarrel_about_names() -> None
     log.check()
     assert log.failed is None
     assert len(read_all(log)) == 35
+
+
+def test_the_indexes_of_a_cut_segment_are_as_durable_as_its_end() -> None:
+    """Old entries that a power loss brings back point into the middle of batches."""
+    rig = Rig()
+    log = filled(rig)
+    log.want_sync()
+    rig.finish_syncs()
+
+    log.truncate_to(5)
+
+    assert log.recovery_point == 5
+    for suffix in ("index", "timeindex"):
+        node = rig.file(f"{0:020d}.{suffix}")
+        assert node.durable == node.data

@@ -100,7 +100,7 @@ class ReplicaManager:
             self._follow(change)
         elif isinstance(change, EligibleLeadersCleared):
             for each in change.partitions:
-                self._follow(each)
+                self.on_change(each)  # one whose directory is offline keeps no other from it
         elif isinstance(change, TopicDeleted):
             for partition in self._node.partitions.remove_topic(change.topic, change.topic_id):
                 self._delete(partition)
@@ -169,7 +169,10 @@ class ReplicaManager:
         values = self.topic_values(change.topic)
         config = log_config(values, self._node.settings.values)
         topic_partition = TopicPartition(change.topic, change.index)
-        directory = self._directory_for(topic_partition)
+        directory = self._directory_for(
+            topic_partition, is_new=isinstance(change, PartitionCreated)
+        )
+        directory.refuse_if_offline()
         if directory.topic_id_of(topic_partition) not in (None, change.topic_id):
             # 1. Topic A is deleted, and the node dies before it renames the directory.
             # 2. A new topic A is made. Its partitions must not begin with the old one's records.
@@ -191,13 +194,31 @@ class ReplicaManager:
         self._partition_of[log] = partition
         return partition
 
-    def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
-        """Where it is already, or the working directory that has the fewest logs."""
+    def _directory_for(self, topic_partition: TopicPartition, *, is_new: bool) -> LogDirectory:
+        """Where it is already, or the working directory that has the fewest logs.
+
+        A partition that is not new may lie in a directory that failed before its names were read.
+        It stays there: made anew elsewhere, its log would be empty and its offsets be given again.
+        Only what the metadata places in another directory is known not to.
+        """
         for directory in self.directories:
             if topic_partition in directory.found:
                 return directory
+        unread = [each for each in self.directories if not each.is_read]
+        if unread and not is_new and not self._is_placed_in_read(topic_partition):
+            return unread[0]
         working = [each for each in self.directories if each.offline is None]
         return min(working or self.directories, key=lambda directory: len(directory.logs))
+
+    def _is_placed_in_read(self, topic_partition: TopicPartition) -> bool:
+        node = self._node
+        state = node.image.partition(topic_partition.topic, topic_partition.index)
+        if state is None:
+            return False
+        placed = state.directory(node.settings.node_id)
+        ids = node.metadata.identity.directory_ids
+        pairs = zip(ids, self.directories, strict=True)
+        return any(id_ == placed and each.is_read for id_, each in pairs)
 
     def _delete(self, partition: Partition) -> None:
         """It is no longer among the partitions; end what hangs on it, and remove its files."""

@@ -11,6 +11,11 @@ from tidelog.worlds.simulator.schedule import Fault
 
 RESTART_MS = (5, 600)
 PATIENCE_MS = 30_000
+CHECKPOINT_LOSS_CHANCE = 0.4
+"""At a power loss: that checkpoints of offsets are damaged or gone."""
+AMID_DELETION_CHANCE = 0.5
+AMID_DELETION_MS = 1_500
+"""How long a power loss waits for the deletion of a segment."""
 
 
 class Faults:
@@ -20,6 +25,7 @@ class Faults:
         self.scene = scene
         self.keeper = keeper
         self.random: Random = scene.world.random_for("faults")
+        self._decay: Random = scene.world.random_for("decay")
         self._client_names = client_names
 
     def menu(self, *, with_damage: bool) -> list[Fault]:
@@ -45,10 +51,43 @@ class Faults:
         self.scene.process.kill()
 
     def lose_power(self) -> None:
+        """Now, or at the moment that is worst for a deletion."""
+        if self._decay.random() < AMID_DELETION_CHANCE:
+            self._lose_power_amid_deletion(AMID_DELETION_MS)
+        else:
+            self._lose_power()
+
+    def _lose_power_amid_deletion(self, patience_ms: int) -> None:
+        """While names of deleted segments are gone, but not durably so: any of them come back."""
+        if self.scene.is_over:
+            return
+        changes = self.scene.process.platter.unsynced_changes()
+        is_amid = any(change.new is not None and ".log." in change.new for change in changes)
+        if is_amid or not patience_ms or not self.scene.process.is_up:
+            self._lose_power()
+        else:
+            self.scene.world.after(1_000, lambda: self._lose_power_amid_deletion(patience_ms - 1))
+
+    def _lose_power(self) -> None:
         """Also when the process is down already: what it left unsynced goes now."""
         if not self.scene.process.is_up:
             self.keeper.unplug("power lost while down")
         self.scene.process.lose_power()
+        if self._decay.random() < CHECKPOINT_LOSS_CHANCE:
+            self._lose_checkpoints()
+
+    def _lose_checkpoints(self) -> None:
+        """They only save work: without them, and whatever names come back, no record may go.
+
+        No excuse is written down for it.
+        """
+        for path, _ in list(self.scene.process.platter.files()):
+            if path.endswith("-offset-checkpoint") and self._decay.random() < 0.6:
+                if self._decay.random() < 0.5:
+                    self.scene.process.platter.lose_name(path)
+                else:
+                    bytes_left = self._decay.randint(1, 40)
+                    self.scene.process.platter.lose_content(path, bytes_left=bytes_left)
 
     def restart(self) -> None:
         if self.scene.process.is_up:

@@ -191,11 +191,18 @@ class Keeper:
         )
 
     def _note_floors(self) -> None:
+        """What was safe once stays safe, whatever a later start believes of it.
+
+        Only where bits were flipped, a cut may lie below the floor and new records behind the cut.
+        """
         for topic in self._scene.live_topics():
             for index in range(topic.partitions):
                 partition = find_partition(self._scene.process, topic, index)
                 if partition is not None:
-                    self._floors[topic.key(index)] = partition.log.synced_end_offset
+                    key, floor = topic.key(index), partition.log.synced_end_offset
+                    if key not in self._scene.damages:
+                        floor = max(floor, self._floors.get(key, 0))
+                    self._floors[key] = floor
 
 
 def find_partition(process: Process, topic: TopicLife, index: int) -> Partition | None:
