@@ -17,6 +17,8 @@ LONG_CHUNKS = 10
 ONCE_FAILED: dict[int, str] = {
     610_515: "a start that could not read its checkpoints recovered its logs all the same: a hole "
     "in a deleted head that a power loss had brought back cost everything behind it",
+    584_344_346: "the log start checkpoint was lost, and a deleted head that a power loss had "
+    "brought back was read with its holes",
     15: "a sync was under way when retention deleted its segment, and every later ack hung on it",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""

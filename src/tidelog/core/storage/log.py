@@ -66,7 +66,7 @@ class Log(Shrinking):
             trace=trace,
             wall_ms=wall_ms,
             recovery_point=recovery_point or 0,
-            log_start_offset=log_start_offset or 0,
+            log_start_offset=log_start_offset,
         ).run(clean=clean, topic_id=topic_id)
         log = cls(
             topic_partition=topic_partition,

@@ -5,6 +5,8 @@ names in the partition's directory, the directory's own name, the leader epochs 
 indexes were asked to be synced before it.
 """
 
+# Size: one class, whose every method takes part in the order of syncs that is its subject.
+
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
@@ -38,6 +40,7 @@ class LogFiles:
 
     __slots__ = (
         "_doomed",
+        "_epochs_doubted",
         "_epochs_file",
         "_names_doubted",
         "_names_unsynced",
@@ -84,6 +87,8 @@ class LogFiles:
         self._topic_id_file: File | None = None
         self._epochs_file: File | None = None
         self._unsynced_epochs_file: File | None = None
+        self._epochs_doubted = False
+        """Whether that file, asked to be synced or not, is not known to be durable."""
 
     # Finding.
 
@@ -151,6 +156,7 @@ class LogFiles:
     def doubt_epochs(self, file: File, *, changed_from: int) -> None:
         """What the file says is right, but perhaps not durable."""
         self._epochs_file = self._unsynced_epochs_file = file
+        self._epochs_doubted = True
         self.durability.hold_back(changed_from)
 
     def write_epochs(self, epochs: LeaderEpochs, *, changed_from: int | None) -> None:
@@ -160,6 +166,7 @@ class LogFiles:
         path = f"{self.directory}/{file_names.LEADER_EPOCHS}"
         self._epochs_file = partition_files.replace(self.disk, path, epochs.encode(), self._owner)
         self._unsynced_epochs_file = self._epochs_file
+        self._epochs_doubted = True
         self._change_names()
         if changed_from is not None:
             self.durability.hold_back(changed_from)
@@ -234,6 +241,7 @@ class LogFiles:
 
     def on_synced(self, file: File, size_bytes: int) -> None:
         if file is self._epochs_file:
+            self._epochs_doubted = False
             self.durability.release()
             return
         for segment in reversed(self.segments):
@@ -254,7 +262,10 @@ class LogFiles:
             self._parent_doubted = False
         if self._topic_id_file is not None:
             self._topic_id_file.sync_now()
-        self._topic_id_file = self._unsynced_epochs_file = None  # a torn one would be rebuilt
+        if self._epochs_doubted and self._epochs_file is not None:
+            self._epochs_file.sync_now()
+        self._topic_id_file = self._unsynced_epochs_file = None
+        self._epochs_doubted = False
         for segment in self.segments:
             if segment.synced_bytes < segment.file.size_bytes:
                 if segment is not self.segments[-1]:

@@ -53,7 +53,7 @@ class Recovery:
         trace: Trace,
         wall_ms: int,
         recovery_point: int,
-        log_start_offset: int,
+        log_start_offset: int | None,
     ) -> None:
         self._disk = disk
         self._directory = directory
@@ -62,15 +62,15 @@ class Recovery:
         self._trace = trace
         self._wall_ms = wall_ms
         self._recovery_point = recovery_point
-        self._log_start_offset = log_start_offset
+        self._log_start_offset = log_start_offset or 0
+        self._is_start_known = log_start_offset is not None
         self._names_changed = False
 
     def run(self, *, clean: bool, topic_id: TopicId | None) -> Opened:
         names = self._disk.list_names(self._directory)
         segments = self._tidy_up(names)
         self._drop_before(self._log_start_offset, segments)
-        if not clean:
-            self._drop_stale_head(segments)
+        self._drop_stale_head(segments)
         scan: Scan | None = None
         log_end_offset = self._clean_end(segments) if clean else None
         if log_end_offset is None and segments:
@@ -145,13 +145,26 @@ class Recovery:
         3. Leader epochs from 128 on tell that the holes lie in the deleted head. Taken for holes
            in an unsynced tail, they would cost everything behind them.
 
-        Without a hole nothing is dropped: records that come back cost less than records that go.
+        If the leader epochs are lost, too, the recovery point tells: everything before it was
+        synced, so a hole there is no hole in an unsynced tail. Without a hole nothing is dropped:
+        records that come back cost less than records that go.
         """
         epochs_start = self._leader_epochs_start()
-        if epochs_start is not None and any(
-            after.base_offset <= epochs_start and not self._ends_at(before, after.base_offset)
-            for before, after in pairwise(segments)
-        ):
+        known_end = epochs_start
+        if known_end is None:
+            known_end = 0 if self._is_start_known else self._recovery_point
+        hole = 0
+        for at, (before, after) in enumerate(pairwise(segments), start=1):
+            if after.base_offset > known_end:
+                break
+            if not self._ends_at(before, after.base_offset):
+                hole = at
+        if not hole:
+            return
+        for segment in segments[:hole]:
+            self._drop(segment, "before a hole in a deleted head")
+        del segments[:hole]
+        if epochs_start is not None:
             self._drop_before(epochs_start, segments)
             self._log_start_offset = max(self._log_start_offset, epochs_start)
 
@@ -207,7 +220,7 @@ class Recovery:
                 complaint = "offset index missing"
             elif segment.times.path.rpartition("/")[2] not in present:
                 complaint = "time index missing"
-            elif scan is not None:
+            elif scan is not None or is_active:
                 complaint = segment.complaint_about_indexes(end_offset=end_offset)
             if complaint is not None:
                 segment.rebuild_indexes(self._config.index_interval_bytes)
@@ -224,7 +237,9 @@ class Recovery:
         for segment in segments:
             if scan is None or segment.base_offset < scan.start_offset:
                 segment.synced_bytes = segment.file.size_bytes
-        return [segment for segment in segments[:-1] if not segment.synced_bytes]
+        if scan is None:
+            return []
+        return [segment for segment in segments[:-1] if segment.base_offset >= scan.start_offset]
 
     # Beside the segments.
 

@@ -51,6 +51,7 @@ class SparseIndex:
         self._written = 0
         if self._file is not None or self._disk.exists(self.path):
             self._open().truncate(0)
+            self._is_dirty = True
 
     def __len__(self) -> int:
         return self._entries_in_file() if self._keys is None else len(self._keys)
@@ -87,6 +88,7 @@ class SparseIndex:
         del keys[count:], values[count:]
         if count < self._written:
             self._open().truncate(count * self.entry.size)
+            self._is_dirty = True
             self._written = count
 
     def write_out(self) -> None:

@@ -8,7 +8,6 @@ from tests.unit.core.storage.given import (
     DIRECTORY,
     NOW_MS,
     PARTITION,
-    ROOT,
     TOPIC_ID,
     Rig,
     append,
@@ -17,7 +16,6 @@ from tests.unit.core.storage.given import (
     read_values,
 )
 from tidelog.core.storage import events
-from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.offset_index import ENTRY
 
@@ -386,122 +384,3 @@ def test_names_that_a_killed_process_did_not_sync_are_synced_by_the_next() -> No
     for _ in range(3):
         rig.lose_power()
         assert read_values(rig.open()) == VALUES[:6]
-
-
-# Deleted heads that come back.
-
-
-def headless(rig: Rig, *, start_offset: int) -> tuple[Log, dict[int, bytes]]:
-    """A log whose head was deleted, everything durable; the deleted segments' bytes."""
-    directory = rig.open_directory()
-    log = rig.open_in(directory)
-    append_values(log, *MANY)
-    log.want_sync()
-    log.advance_high_watermark(len(MANY))
-    segments = {
-        segment.base_offset: segment.file.read(0, segment.file.size_bytes)
-        for segment in log.files.segments
-    }
-    log.delete_records_before(start_offset)
-    rig.finish_syncs()
-    directory.write_checkpoints()
-    rig.finish_syncs()
-    directory.delete_due_files(rig.wall_ms)
-    rig.disk.sync_directory_now(DIRECTORY)
-    kept = {segment.base_offset for segment in log.files.segments}
-    names = {f"{base_offset:020d}.log" for base_offset in segments}
-    assert names & set(rig.names()) == {f"{base_offset:020d}.log" for base_offset in kept}
-    return log, {base: content for base, content in segments.items() if base not in kept}
-
-
-MANY = [f"value {at}" for at in range(100)]
-START_OFFSET = 75
-CHECKPOINTS = ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"]
-
-
-@pytest.mark.scenario("X-32")
-@pytest.mark.parametrize("lost", [[], CHECKPOINTS[:1], CHECKPOINTS[1:], CHECKPOINTS], ids=len)
-@pytest.mark.parametrize("back", [[0], [1], [4], [0, 1], [0, 4], [1, 3], [0, 2, 4], [0, 1, 3]])
-def test_a_deleted_head_that_comes_back_with_holes_costs_nothing_behind_it(
-    back: list[int], lost: list[str]
-) -> None:
-    """Storage seed 610515: a hole in the head was taken for one in an unsynced tail."""
-    rig = Rig()
-    _, deleted = headless(rig, start_offset=START_OFFSET)
-    rig.lose_power()
-    for at in back:
-        base_offset = sorted(deleted)[at]
-        rig.disk.open(f"{DIRECTORY}/{base_offset:020d}.log").append(deleted[base_offset])
-    for name in lost:
-        rig.disk.open(f"{ROOT}/{name}").remove()
-
-    log = rig.open_in(rig.open_directory())
-
-    assert (log.log_start_offset, log.log_end_offset) == (START_OFFSET, len(MANY))
-    assert read_values(log) == MANY[START_OFFSET:]
-    append_values(log, "more")
-    assert read_values(crashed_in_directory(rig))[-2:] == [MANY[-1], "more"]
-
-
-def crashed_in_directory(rig: Rig) -> Log:
-    rig.kill()
-    return rig.open_in(rig.open_directory())
-
-
-def test_a_deleted_head_that_comes_back_whole_without_its_checkpoint_is_kept() -> None:
-    """Nothing tells that it was deleted but a file that could be wrong: no record is at stake."""
-    rig = Rig()
-    _, deleted = headless(rig, start_offset=START_OFFSET)
-    rig.lose_power()
-    for base_offset, content in deleted.items():
-        rig.disk.open(f"{DIRECTORY}/{base_offset:020d}.log").append(content)
-    rig.disk.open(f"{ROOT}/{CHECKPOINTS[1]}").remove()
-
-    log = rig.open_in(rig.open_directory())
-
-    assert read_values(log) == MANY
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_leader_epochs_tell_where_the_log_starts_before_a_deleted_segment_loses_its_name(
-    seed: int,
-) -> None:
-    """Whenever the power fails: a log whose head has holes knows that it is a deleted head."""
-    rig = Rig(seed=seed)
-    directory = rig.open_directory()
-    log = rig.open_in(directory)
-    append_values(log, *MANY)
-    log.want_sync()
-    rig.finish_syncs()
-    log.advance_high_watermark(len(MANY))
-    log.delete_records_before(START_OFFSET)
-    directory.write_checkpoints()
-    for _ in range(seed):
-        rig.world.step()
-    directory.delete_due_files(rig.wall_ms)
-    rig.lose_power()
-    for name in CHECKPOINTS:
-        if name in rig.names(ROOT):
-            rig.disk.open(f"{ROOT}/{name}").remove()
-
-    log = rig.open_in(rig.open_directory())
-
-    assert log.log_start_offset <= START_OFFSET
-    assert read_values(log) == MANY[log.log_start_offset :]
-
-
-def test_an_offline_directory_opens_no_log_and_touches_no_file() -> None:
-    """Without its checkpoints nobody knows where its logs start."""
-    rig = Rig()
-    headless(rig, start_offset=START_OFFSET)
-    rig.kill()
-    rig.platter.fail_next_sync()
-    directory = rig.open_directory()
-    assert directory.offline is not None
-    operations = rig.platter.operations
-
-    with pytest.raises(DiskError, match="sync failed"):
-        rig.open_in(directory)
-
-    assert rig.platter.operations == operations
-    assert not directory.logs

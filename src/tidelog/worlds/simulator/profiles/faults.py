@@ -11,8 +11,8 @@ from tidelog.worlds.simulator.schedule import Fault
 
 RESTART_MS = (5, 600)
 PATIENCE_MS = 30_000
-CHECKPOINT_LOSS_CHANCE = 0.4
-"""At a power loss: that checkpoints of offsets are damaged or gone."""
+CHECKPOINT_LOSS_CHANCE = 0.6
+"""At a power loss: that one of the checkpoints of offsets is damaged or gone."""
 AMID_DELETION_CHANCE = 0.5
 AMID_DELETION_MS = 1_500
 """How long a power loss waits for the deletion of a segment."""
@@ -74,20 +74,22 @@ class Faults:
             self.keeper.unplug("power lost while down")
         self.scene.process.lose_power()
         if self._decay.random() < CHECKPOINT_LOSS_CHANCE:
-            self._lose_checkpoints()
+            self._lose_checkpoint()
 
-    def _lose_checkpoints(self) -> None:
-        """They only save work: without them, and whatever names come back, no record may go.
+    def _lose_checkpoint(self) -> None:
+        """It only saves work: without it, and whatever names come back, no record may go.
 
         No excuse is written down for it.
         """
-        for path, _ in list(self.scene.process.platter.files()):
-            if path.endswith("-offset-checkpoint") and self._decay.random() < 0.6:
-                if self._decay.random() < 0.5:
-                    self.scene.process.platter.lose_name(path)
-                else:
-                    bytes_left = self._decay.randint(1, 40)
-                    self.scene.process.platter.lose_content(path, bytes_left=bytes_left)
+        platter = self.scene.process.platter
+        paths = [path for path, _ in platter.files() if path.endswith("-offset-checkpoint")]
+        if not paths:
+            return
+        path = self._decay.choice(paths)
+        if self._decay.random() < 0.5:
+            platter.lose_name(path)
+        else:
+            platter.lose_content(path, bytes_left=self._decay.randint(1, 40))
 
     def restart(self) -> None:
         if self.scene.process.is_up:
