@@ -119,7 +119,7 @@ class Client:
 
     def _next_deadline_ms(self, now_ms: int) -> int | None:
         """What is due already waits for something to happen, not for time to pass."""
-        deadlines = [self._links.look_at_ms, self.refresh.next_deadline_ms()]
+        deadlines = [self._links.next_deadline_ms, self.refresh.next_deadline_ms()]
         deadlines.extend(self.connections.deadlines_ms())
         for machine in self._machines:
             deadlines.extend(machine.deadlines_ms())

@@ -184,7 +184,7 @@ class NodeConnections:
 
     def tell(self, key: NodeKey, request: Message, version: int) -> None:
         """A request that is never answered."""
-        self._open_link(key).tell_raw(request.api_key, version, encode(request, version))
+        self._open_link(key).send_unanswered(request.api_key, version, encode(request, version))
 
     def _open_link(self, key: NodeKey) -> Link:
         known = self._known[key]

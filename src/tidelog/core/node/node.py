@@ -388,9 +388,9 @@ class Node:
     def _arm(self, now_ms: int) -> None:
         """Ask for a timer, if none is set early enough; at the end of every tick, so no calls."""
         deadline_ms = self.log_maintenance.next_deadline_ms
-        look_at_ms = self.links.look_at_ms
-        if look_at_ms is not None and look_at_ms < deadline_ms:
-            deadline_ms = look_at_ms
+        links_ms = self.links.next_deadline_ms
+        if links_ms is not None and links_ms < deadline_ms:
+            deadline_ms = links_ms
         heap = self.alarms.heap
         if heap and heap[0][0] < deadline_ms:
             deadline_ms = heap[0][0]

@@ -39,7 +39,7 @@ FLEXIBLE_FROM = 12
 TOPIC_IDS_FROM = 13
 NEW_LEADERS_FROM = 16
 """Leaders are named with their addresses, though the field without them is older: as Kafka does."""
-UNTOLD_HIGH_WATERMARK = 2**63 - 1
+UNKNOWN_HIGH_WATERMARK = 2**63 - 1
 
 _SESSION = Struct(">ii")
 _HEAD_4 = Struct(">iiiib")
@@ -225,7 +225,7 @@ def _with_tags(
         elif tag == 1 and version >= 18:
             (known,) = LONG.unpack_from(field)
             partition = partition._replace(
-                high_watermark=None if known == UNTOLD_HIGH_WATERMARK else known
+                high_watermark=None if known == UNKNOWN_HIGH_WATERMARK else known
             )
     return partition, at
 

@@ -44,7 +44,7 @@ _ABORTED = Struct(">qq")
 _DIVERGING = Struct(">iq")
 _LEADER = Struct(">ii")
 _SNAPSHOT = Struct(">qi")
-_UNTOLD = (-1, -1)
+_ABSENT = (-1, -1)
 
 
 class AnsweredPartition(NamedTuple):
@@ -138,7 +138,7 @@ def _put_partition_tags(out: bytearray, partition: FetchedPartition, version: in
 def _put_request_tags(
     out: bytearray, replica_id: int, replica_epoch: int, cluster_id: str | None
 ) -> None:
-    is_replica = (replica_id, replica_epoch) != _UNTOLD
+    is_replica = (replica_id, replica_epoch) != _ABSENT
     out.append((cluster_id is not None) + is_replica)
     if cluster_id is not None:
         field = bytearray()
@@ -195,10 +195,10 @@ def _partition(body: memoryview, at: int) -> tuple[AnsweredPartition, int]:
     if body[at] == 0:
         return AnsweredPartition(*head, aborted, preferred_read_replica, records), at + 1
     fields, at = tagged_fields(body, at)
-    told = dict(fields)
+    by_tag = dict(fields)
     return AnsweredPartition(
         *head, aborted, preferred_read_replica, records,
-        _pair(told, 0, _DIVERGING), _pair(told, 1, _LEADER), _pair(told, 2, _SNAPSHOT),
+        _pair(by_tag, 0, _DIVERGING), _pair(by_tag, 1, _LEADER), _pair(by_tag, 2, _SNAPSHOT),
     ), at  # fmt: skip
 
 
@@ -211,13 +211,13 @@ def _aborted(body: memoryview, at: int) -> tuple[list[tuple[int, int]], int]:
     return aborted, at
 
 
-def _pair(told: dict[int, memoryview], tag: int, layout: Struct) -> tuple[int, int] | None:
-    """The two numbers of a tagged field; a field of defaults says nothing."""
-    field = told.get(tag)
+def _pair(by_tag: dict[int, memoryview], tag: int, layout: Struct) -> tuple[int, int] | None:
+    """The two numbers of a tagged field; None for defaults."""
+    field = by_tag.get(tag)
     if field is None:
         return None
     first, second = layout.unpack_from(field)
-    return None if (first, second) == _UNTOLD else (first, second)
+    return None if (first, second) == _ABSENT else (first, second)
 
 
 def _endpoints(field: memoryview) -> list[Endpoint]:

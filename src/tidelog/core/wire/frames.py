@@ -56,7 +56,7 @@ class PartialFrameBudget:
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
         self.waiting: dict[FrameReader, None] = {}
         """Starved readers, longest wait first."""
-        self.spare_bytes = 0
+        self.pooled_bytes = 0
         """What the pool keeps for the next short request that comes in parts."""
         self._new_buffer = new_buffer
         self._pool: dict[int, list[memoryview]] = {}
@@ -80,9 +80,9 @@ class PartialFrameBudget:
         return [reader for reader in list(self.waiting) if reader.try_to_grow()]
 
     def trim(self) -> None:
-        """Give the spare buffers back: for quiet moments."""
+        """Free the pooled buffers: for quiet moments."""
         self._pool.clear()
-        self.spare_bytes = 0
+        self.pooled_bytes = 0
 
     def grant(self, reader: FrameReader, size_bytes: int, *, is_short: bool) -> bool:
         """May this reader use so many bytes more?"""
@@ -117,17 +117,17 @@ class PartialFrameBudget:
         if size_bytes > SHORT_BYTES_MAX:
             return self._new_buffer(size_bytes)
         size_bytes = _pooled_size(size_bytes)
-        spare = self._pool.get(size_bytes)
-        if spare:
-            self.spare_bytes -= size_bytes
-            return spare.pop()
+        pooled = self._pool.get(size_bytes)
+        if pooled:
+            self.pooled_bytes -= size_bytes
+            return pooled.pop()
         return self._new_buffer(size_bytes)
 
     def give_back_buffer(self, buffer: memoryview) -> None:
         size_bytes = len(buffer)
-        if size_bytes <= SHORT_BYTES_MAX and self.spare_bytes + size_bytes <= POOL_BYTES_MAX:
+        if size_bytes <= SHORT_BYTES_MAX and self.pooled_bytes + size_bytes <= POOL_BYTES_MAX:
             self._pool.setdefault(size_bytes, []).append(buffer)
-            self.spare_bytes += size_bytes
+            self.pooled_bytes += size_bytes
 
 
 class FrameReader:
@@ -267,5 +267,5 @@ class FrameReader:
 
 
 def _pooled_size(size_bytes: int) -> int:
-    """The next power of two, so that spare buffers fit many requests."""
+    """The next power of two, so that pooled buffers fit many requests."""
     return max(FIRST_BYTES, 1 << (size_bytes - 1).bit_length())

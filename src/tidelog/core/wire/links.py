@@ -48,7 +48,7 @@ OnAnswer = Callable[[Message | NoAnswer, int], None]
 OnBody = Callable[[memoryview | NoAnswer, int], None]
 
 
-class _Asked(NamedTuple):
+class _InFlight(NamedTuple):
     """One request on its way; `api_key` and `version` say how to read its answer."""
 
     correlation_id: int
@@ -59,10 +59,10 @@ class _Asked(NamedTuple):
 
 
 class Link:
-    """Invariant: `_asked` has the requests without an answer, in the order they were sent."""
+    """Invariant: `_in_flight` has the requests without an answer, in the order they were sent."""
 
     __slots__ = (
-        "_asked", "_links", "_unsent", "id", "is_closed", "is_open", "on_closed", "on_opened",
+        "_in_flight", "_links", "_unsent", "id", "is_closed", "is_open", "on_closed", "on_opened",
         "purpose",
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ class Link:
         self.is_closed = False
         self.on_opened: Callable[[int], None] | None = None
         self.on_closed: Callable[[str, int], None] | None = None
-        self._asked: deque[_Asked] = deque()
+        self._in_flight: deque[_InFlight] = deque()
         self._unsent: list[Sequence[bytes]] = []
 
     def ask(
@@ -105,10 +105,10 @@ class Link:
         """The same with an encoded body; the answer's body is valid only during the call."""
         correlation_id = self._send(api_key, version, body)
         deadline_ms = now_ms + timeout_ms
-        self._asked.append(_Asked(correlation_id, api_key, version, deadline_ms, then))
-        self._links.look_no_later_than(deadline_ms)
+        self._in_flight.append(_InFlight(correlation_id, api_key, version, deadline_ms, then))
+        self._links.lower_deadline(deadline_ms)
 
-    def tell_raw(self, api_key: int, version: int, body: bytes) -> None:
+    def send_unanswered(self, api_key: int, version: int, body: bytes) -> None:
         """Send a request that is never answered (Produce with acks=0)."""
         self._send(api_key, version, body)
 
@@ -117,14 +117,14 @@ class Link:
         if not self.is_closed:
             self._links.wires.disconnect(self.id)
             self._forget()
-            self._asked.clear()
+            self._in_flight.clear()
 
     @property
     def unanswered(self) -> int:
-        return len(self._asked)
+        return len(self._in_flight)
 
     def next_deadline_ms(self) -> int | None:
-        return min((asked.deadline_ms for asked in self._asked), default=None)
+        return min((request.deadline_ms for request in self._in_flight), default=None)
 
     def _send(self, api_key: int, version: int, body: bytes) -> int:
         assert not self.is_closed, "a closed link carries nothing"
@@ -152,25 +152,25 @@ class Link:
 
     def answered(self, frame: memoryview, now_ms: int) -> None:
         try:
-            asked, body = self._match(frame)
+            request, body = self._match(frame)
         except MalformedMessage as bad:
             self.end(f"malformed answer: {bad}", now_ms)
             return
-        self._asked.popleft()
+        self._in_flight.popleft()
         try:
-            asked.then(body, now_ms)
+            request.then(body, now_ms)
         except MalformedMessage as bad:
-            asked.then(NoAnswer(f"malformed answer: {bad}"), now_ms)
+            request.then(NoAnswer(f"malformed answer: {bad}"), now_ms)
             self.end(f"malformed answer: {bad}", now_ms)
 
-    def _match(self, frame: memoryview) -> tuple[_Asked, memoryview]:
-        if not self._asked:
-            raise MalformedMessage("nobody asked for it")
-        asked = self._asked[0]
-        correlation_id, position = read_response_header(frame, asked.api_key, asked.version)
-        if correlation_id != asked.correlation_id:
-            raise MalformedMessage(f"it answers {correlation_id}, not {asked.correlation_id}")
-        return asked, frame[position:]
+    def _match(self, frame: memoryview) -> tuple[_InFlight, memoryview]:
+        if not self._in_flight:
+            raise MalformedMessage("no request waits for it")
+        request = self._in_flight[0]
+        correlation_id, position = read_response_header(frame, request.api_key, request.version)
+        if correlation_id != request.correlation_id:
+            raise MalformedMessage(f"it answers {correlation_id}, not {request.correlation_id}")
+        return request, frame[position:]
 
     def end(self, reason: str, now_ms: int) -> None:
         """It is over: everyone who waits hears it, the owner last."""
@@ -181,8 +181,8 @@ class Link:
 
     def ended(self, reason: str, now_ms: int) -> None:
         self._forget()
-        asked, self._asked = self._asked, deque()
-        for each in asked:
+        unanswered, self._in_flight = self._in_flight, deque()
+        for each in unanswered:
             each.then(NoAnswer(reason), now_ms)
         if self.on_closed is not None:
             self.on_closed(reason, now_ms)
@@ -203,7 +203,7 @@ class Links:
         self._links: dict[int, Link] = {}
         self._opened_count = 0
         self._correlation_id = 0
-        self.look_at_ms: int | None = None
+        self.next_deadline_ms: int | None = None
         """When to call `expire` next; it may be too early, never too late."""
 
     def open(
@@ -215,7 +215,7 @@ class Links:
         on_closed: Callable[[str, int], None] | None = None,
         on_opened: Callable[[int], None] | None = None,
     ) -> Link:
-        """A new link; requests may be asked at once and leave when it has opened."""
+        """A new link; requests may be given to it at once, and leave when it has opened."""
         self._opened_count += 1
         link = Link(self, self._opened_count, purpose)
         link.on_closed = on_closed
@@ -246,14 +246,14 @@ class Links:
 
     def expire(self, now_ms: int) -> None:
         """End every link that has a request whose time is up."""
-        if self.look_at_ms is None or now_ms < self.look_at_ms:
+        if self.next_deadline_ms is None or now_ms < self.next_deadline_ms:
             return
         for link in list(self._links.values()):
             deadline_ms = link.next_deadline_ms()
             if deadline_ms is not None and deadline_ms <= now_ms:
                 link.end("timed out", now_ms)
         deadlines = (link.next_deadline_ms() for link in self._links.values())
-        self.look_at_ms = min((each for each in deadlines if each is not None), default=None)
+        self.next_deadline_ms = min((each for each in deadlines if each is not None), default=None)
 
     # For the links
 
@@ -261,9 +261,9 @@ class Links:
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
         return self._correlation_id
 
-    def look_no_later_than(self, deadline_ms: int) -> None:
-        if self.look_at_ms is None or deadline_ms < self.look_at_ms:
-            self.look_at_ms = deadline_ms
+    def lower_deadline(self, deadline_ms: int) -> None:
+        if self.next_deadline_ms is None or deadline_ms < self.next_deadline_ms:
+            self.next_deadline_ms = deadline_ms
 
     def forget(self, link: int) -> None:
         self._links.pop(link, None)

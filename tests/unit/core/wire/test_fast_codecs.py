@@ -14,7 +14,7 @@ from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.fast_fields import Endpoint
 from tidelog.core.wire.fetch_fast import (
     NEW_LEADERS_FROM,
-    UNTOLD_HIGH_WATERMARK,
+    UNKNOWN_HIGH_WATERMARK,
     decode_fetch,
     encode_fetch_answer,
 )
@@ -97,7 +97,7 @@ def test_fetch_requests_decode_as_their_schema_does(version: int, data: st.DataO
             (p.partition, p.current_leader_epoch, p.fetch_offset, p.last_fetched_epoch,
              p.log_start_offset, p.partition_max_bytes,
              None if p.replica_directory_id == ZERO_UUID else p.replica_directory_id,
-             None if p.high_watermark == UNTOLD_HIGH_WATERMARK else p.high_watermark)
+             None if p.high_watermark == UNKNOWN_HIGH_WATERMARK else p.high_watermark)
             for p in topic.partitions
         ]  # fmt: skip
         expected.append((topic_of(topic, version), partitions))

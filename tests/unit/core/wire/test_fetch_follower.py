@@ -14,7 +14,7 @@ from tests.unit.core.wire.any_message import full, structs
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.fast_fields import Endpoint
 from tidelog.core.wire.fetch_fast import (
-    UNTOLD_HIGH_WATERMARK,
+    UNKNOWN_HIGH_WATERMARK,
     FetchedPartition,
     decode_fetch,
     encode_fetch_answer,
@@ -50,7 +50,7 @@ def encode_by_hand(message: Any, version: int) -> bytes:
                 p.partition, p.current_leader_epoch, p.fetch_offset, p.last_fetched_epoch,
                 p.log_start_offset, p.partition_max_bytes,
                 told(p.replica_directory_id, ZERO_UUID),
-                told(p.high_watermark, UNTOLD_HIGH_WATERMARK),
+                told(p.high_watermark, UNKNOWN_HIGH_WATERMARK),
             )
             for p in topic.partitions
         ]  # fmt: skip

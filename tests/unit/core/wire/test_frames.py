@@ -259,6 +259,6 @@ def test_spare_buffers_are_bounded_and_can_be_given_back() -> None:
     for reader in readers:
         reader.close()
 
-    assert budget.spare_bytes <= POOL_BYTES_MAX
+    assert budget.pooled_bytes <= POOL_BYTES_MAX
     budget.trim()
-    assert budget.spare_bytes == 0
+    assert budget.pooled_bytes == 0

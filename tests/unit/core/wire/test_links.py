@@ -102,7 +102,7 @@ def test_a_request_without_an_answer_in_time_ends_the_link(stage: Stage) -> None
     stage.links.on_link_opened(stage.link.id, 0)
     stage.ask(timeout_ms=500)
     stage.ask(timeout_ms=100)
-    assert stage.links.look_at_ms == 100
+    assert stage.links.next_deadline_ms == 100
 
     stage.links.expire(99)
     assert stage.heard == []
@@ -111,7 +111,7 @@ def test_a_request_without_an_answer_in_time_ends_the_link(stage: Stage) -> None
     assert stage.heard == [NoAnswer("timed out")] * 2
     assert stage.ends == ["timed out"]
     assert stage.wires.dropped == [stage.link.id]
-    assert stage.links.look_at_ms is None
+    assert stage.links.next_deadline_ms is None
 
 
 def test_a_closed_link_tells_nobody_and_hears_nothing(stage: Stage) -> None:

@@ -99,8 +99,15 @@ class ParkedProduce:
 
     def on_expired(self, now_ms: int) -> None:
         """What is not covered by now is answered as timed out: its fate is unknown."""
-        if not self.is_done:
-            self._blame(ErrorCode.REQUEST_TIMED_OUT)
+        if self.is_done:
+            return
+        self._has_error = True
+        for partition, answers, at, end_offset in self.waits:
+            if answers[at].error_code == 0 and partition.log.high_watermark < end_offset:
+                answers[at] = answers[at]._replace(error_code=ErrorCode.REQUEST_TIMED_OUT)
+        self._finish()
+        for partition, _, _, _ in self.waits:
+            partition.purgatory.drop_done()
 
     def on_partition_gone(self, partition: object, code: ErrorCode) -> None:
         """A partition was deleted or is led by another; the others are waited for."""
@@ -110,15 +117,6 @@ class ParkedProduce:
                 leader = _leader(each) if code is ErrorCode.NOT_LEADER_OR_FOLLOWER else None
                 answers[at] = _refused(answers[at].partition_index, code, leader)
         self.on_covered()
-
-    def _blame(self, code: ErrorCode) -> None:
-        self._has_error = True
-        for partition, answers, at, end_offset in self.waits:
-            if answers[at].error_code == 0 and partition.log.high_watermark < end_offset:
-                answers[at] = answers[at]._replace(error_code=code)
-        self._finish()
-        for partition, _, _, _ in self.waits:
-            partition.purgatory.drop_done()
 
     def _finish(self) -> None:
         self.is_done = True

@@ -60,13 +60,13 @@ NOT_AVAILABLE_FROM = 5
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(ListOffsetsRequest)
-    if asked.isolation_level not in (0, READ_COMMITTED):
-        request.answer(_all_refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR))
+    call = request.decode(ListOffsetsRequest)
+    if call.isolation_level not in (0, READ_COMMITTED):
+        request.answer(_all_refused(call, ErrorCode.UNKNOWN_SERVER_ERROR))
         return
     questions: dict[str, dict[int, ListOffsetsPartition]] = {}
     twice = set()
-    for topic in asked.topics:
+    for topic in call.topics:
         of_topic = questions.setdefault(topic.name, {})
         for partition in topic.partitions:
             if partition.partition_index in of_topic:
@@ -77,7 +77,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         answers = [
             _refused(index, ErrorCode.INVALID_REQUEST)
             if (name, index) in twice
-            else _answer(node, request.version, asked, name, question)
+            else _answer(node, request.version, call, name, question)
             for index, question in of_topic.items()
         ]
         response.topics.append(ListOffsetsTopicResponse(name=name, partitions=answers))
@@ -85,7 +85,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 
 def _answer(
-    node: Node, version: int, asked: ListOffsetsRequest, topic: str, question: ListOffsetsPartition
+    node: Node, version: int, call: ListOffsetsRequest, topic: str, question: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
     index, timestamp = question.partition_index, question.timestamp
     if timestamp < 0 and version < FIRST_VERSION_OF.get(timestamp, version + 1):
@@ -96,10 +96,10 @@ def _answer(
     refusal = partition.refuse_leader_epoch(leader_epoch_of(question.current_leader_epoch))
     if refusal != ErrorCode.NONE:
         return _refused(index, refusal)
-    if asked.replica_id != DEBUGGING_REPLICA_ID and not partition.is_leader:
+    if call.replica_id != DEBUGGING_REPLICA_ID and not partition.is_leader:
         return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    fence = _fence(partition, asked)
-    is_lagging = asked.replica_id == CONSUMER_REPLICA_ID and _is_lagging(partition)
+    fence = _fence(partition, call)
+    is_lagging = call.replica_id == CONSUMER_REPLICA_ID and _is_lagging(partition)
     if timestamp == LATEST_TIMESTAMP:
         if is_lagging:
             return _refused(index, _not_available(version))
@@ -146,10 +146,10 @@ def _without_timestamps(partition: Partition) -> TimestampedOffset | None:
     return TimestampedOffset(NO_TIMESTAMP, start_offset, _first_leader_epoch(partition))
 
 
-def _fence(partition: Partition, asked: ListOffsetsRequest) -> int:
-    if asked.replica_id != CONSUMER_REPLICA_ID:
+def _fence(partition: Partition, call: ListOffsetsRequest) -> int:
+    if call.replica_id != CONSUMER_REPLICA_ID:
         return partition.log.log_end_offset
-    if asked.isolation_level == READ_COMMITTED:
+    if call.isolation_level == READ_COMMITTED:
         return partition.log.last_stable_offset
     return partition.high_watermark
 
@@ -194,13 +194,13 @@ def _not_available(version: int) -> ErrorCode:
     return ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _all_refused(asked: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
+def _all_refused(call: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[_refused(each.partition_index, code) for each in topic.partitions],
             )
-            for topic in asked.topics
+            for topic in call.topics
         ]
     )

@@ -1,6 +1,6 @@
 """Metadata (api key 3), versions 0 to 13.
 
-The brokers, and the topics asked for: by name, by id from version 12 on, or all of them. Answered
+The brokers, and the requested topics: by name, by id from version 12 on, or all of them. Answered
 from the committed image, at once unless a leader was lost a moment ago (recent_departures.py). A
 name that is not there is created if the broker and the request both allow it; the answer still says
 that it is unknown, and the client asks again.
@@ -45,36 +45,36 @@ _ONLY_ONLINE_VERSION = 0
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(MetadataRequest)
-    error = refuse(asked, version=request.version)
+    call = request.decode(MetadataRequest)
+    error = refuse(call, version=request.version)
     if error != ErrorCode.NONE:
-        request.answer(_error_response(asked, error))
+        request.answer(_error_response(call, error))
         return
-    _answer(node, request, asked, now_ms)
+    _answer(node, request, call, now_ms)
 
 
-def _answer(node: Node, request: Request, asked: MetadataRequest, now_ms: int) -> None:
-    """Now, or when it is decided who leads instead of those that we miss."""
+def _answer(node: Node, request: Request, call: MetadataRequest, now_ms: int) -> None:
+    """Now, or when new leaders are decided for the brokers that were lost a moment ago."""
     missed = node.recent_departures.missed(now_ms)
-    if missed and _names_any(node.image, asked, missed):
+    if missed and _names_any(node.image, call, missed):
         node.recent_departures.wait(
-            request, lambda now_ms: _answer(node, request, asked, now_ms), now_ms
+            request, lambda now_ms: _answer(node, request, call, now_ms), now_ms
         )
         return
     response = MetadataResponse(
         brokers=_brokers(node.recent_departures.listed(now_ms)),
         cluster_id=node.metadata.cluster_id,
         controller_id=cluster_view.controller_id(node.image, node_id=node.settings.node_id),
-        topics=_topics(node, asked, version=request.version, now_ms=now_ms),
+        topics=_topics(node, call, version=request.version, now_ms=now_ms),
     )
-    if asked.include_cluster_authorized_operations:
+    if call.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_view.ALL_CLUSTER_OPERATIONS
     request.answer(response)
 
 
-def refuse(asked: MetadataRequest, *, version: int) -> ErrorCode:
+def refuse(call: MetadataRequest, *, version: int) -> ErrorCode:
     """Ids are in the request from version 10 on, but taken only from version 12 on."""
-    topics = asked.topics or ()
+    topics = call.topics or ()
     by_id = any(topic.topic_id != ZERO_TOPIC_ID for topic in topics)
     if version < _FIRST_VERSION_BY_ID:
         if by_id or any(topic.name is None for topic in topics):
@@ -85,19 +85,19 @@ def refuse(asked: MetadataRequest, *, version: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _error_response(asked: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+def _error_response(call: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     topics = [
         MetadataResponseTopic(error_code=error, name=topic.name or "", topic_id=topic.topic_id)
-        for topic in asked.topics or ()
+        for topic in call.topics or ()
     ]
     return MetadataResponse(topics=topics, error_code=error)
 
 
-def _names_any(image: ClusterImage, asked: MetadataRequest, leaders: set[int]) -> bool:
-    """Is it about a partition that one of these leads?"""
-    if asked.topics is None:
+def _names_any(image: ClusterImage, call: MetadataRequest, leaders: set[int]) -> bool:
+    """Whether the request is about a partition that one of these brokers leads."""
+    if call.topics is None:
         return any(map(image.index.leads_any, leaders))
-    for wanted in asked.topics:
+    for wanted in call.topics:
         topic = image.topics_by_id.get(TopicId(wanted.topic_id))
         if topic is None and wanted.name is not None:
             topic = image.topics.get(wanted.name)
@@ -119,18 +119,18 @@ def _brokers(listed: Iterable[RegisteredBroker]) -> list[MetadataResponseBroker]
 
 
 def _topics(
-    node: Node, asked: MetadataRequest, *, version: int, now_ms: int
+    node: Node, call: MetadataRequest, *, version: int, now_ms: int
 ) -> list[MetadataResponseTopic]:
-    """By id as soon as one id is given: then names count for nothing."""
-    ids = _ids(asked.topics or ())
+    """By id as soon as the request has one id; names are then ignored."""
+    ids = _ids(call.topics or ())
     if ids:
         described = _by_id(node.image, ids, version)
-    elif asked.topics is None or (version == 0 and not asked.topics):
+    elif call.topics is None or (version == 0 and not call.topics):
         names = sorted(node.image.topics)
         described = [_topic(node.image, node.image.topics[name], version) for name in names]
     else:
-        described = _by_name(node, asked, version=version, now_ms=now_ms)
-    if asked.include_topic_authorized_operations:
+        described = _by_name(node, call, version=version, now_ms=now_ms)
+    if call.include_topic_authorized_operations:
         for topic in described:
             if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
                 topic.topic_authorized_operations = cluster_view.ALL_TOPIC_OPERATIONS
@@ -157,9 +157,9 @@ def _by_id(image: ClusterImage, ids: list[TopicId], version: int) -> list[Metada
 
 
 def _by_name(
-    node: Node, asked: MetadataRequest, *, version: int, now_ms: int
+    node: Node, call: MetadataRequest, *, version: int, now_ms: int
 ) -> list[MetadataResponseTopic]:
-    names = dict.fromkeys(topic.name for topic in asked.topics or () if topic.name is not None)
+    names = dict.fromkeys(topic.name for topic in call.topics or () if topic.name is not None)
     described = []
     missing = []
     for name in names:
@@ -169,22 +169,22 @@ def _by_name(
         else:
             described.append(_unknown(name))
             missing.append(name)
-    if missing and asked.allow_auto_topic_creation:
+    if missing and call.allow_auto_topic_creation:
         _create(node, missing, now_ms)
     return described
 
 
 def _create(node: Node, names: list[str], now_ms: int) -> None:
-    """Nobody waits for it. A topic on its way is refused as existing, so it is made once."""
+    """No answer waits for it. A topic being created counts as existing: it is created once."""
     if not node.settings.boolean("auto.create.topics.enable"):
         return
-    wishes = [
+    new_topics = [
         CreatableTopic(name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT)
         for name in names
         if not is_internal_topic(name)
     ]
-    if wishes:
-        request = CreateTopicsRequest(topics=wishes, timeout_ms=CREATE_WITHIN_MS)
+    if new_topics:
+        request = CreateTopicsRequest(topics=new_topics, timeout_ms=CREATE_WITHIN_MS)
         node.controller_channel.ask(request, CREATE_VERSION, _ignore, now_ms=now_ms)
 
 

@@ -32,10 +32,10 @@ _REASON = "this broker does not coordinate groups or transactions yet"
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(FindCoordinatorRequest)
+    call = request.decode(FindCoordinatorRequest)
     code, reason = ErrorCode.COORDINATOR_NOT_AVAILABLE, _REASON
-    if asked.key_type not in _kinds(request.version):
-        code, reason = ErrorCode.INVALID_REQUEST, f"there is no kind of key {asked.key_type}"
+    if call.key_type not in _kinds(request.version):
+        code, reason = ErrorCode.INVALID_REQUEST, f"there is no kind of key {call.key_type}"
     if request.version < _FIRST_VERSION_WITH_MANY_KEYS:
         request.answer(
             FindCoordinatorResponse(
@@ -53,7 +53,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
                     error_code=code,
                     error_message=reason,
                 )
-                for key in asked.coordinator_keys
+                for key in call.coordinator_keys
             ]
         )
     )

@@ -39,10 +39,10 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     if request.version not in VERSIONS:
         request.answer_bytes(encode(_unsupported(), 0))
         return
-    asked = request.decode(ApiVersionsRequest)
+    call = request.decode(ApiVersionsRequest)
     if request.version >= _FIRST_VERSION_WITH_SOFTWARE:
-        software = (asked.client_software_name, asked.client_software_version)
-        if not all(_SOFTWARE.fullmatch(word) for word in software):
+        software = (call.client_software_name, call.client_software_version)
+        if not all(_SOFTWARE.fullmatch(text) for text in software):
             request.answer(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
         if request.connection is not None:

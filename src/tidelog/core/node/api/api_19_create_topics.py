@@ -36,22 +36,24 @@ _FIRST_VERSION_WITH_CONFIGS = 5
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(CreateTopicsRequest)
-    if asked.timeout_ms <= 0:
+    call = request.decode(CreateTopicsRequest)
+    if call.timeout_ms <= 0:
         timed_out = Refusal(ErrorCode.REQUEST_TIMED_OUT)
         request.answer(
-            CreateTopicsResponse(topics=[_refused(topic.name, timed_out) for topic in asked.topics])
+            CreateTopicsResponse(topics=[_refused(topic.name, timed_out) for topic in call.topics])
         )
         return
     image = node.metadata.decided_image
-    decision = decide_create(image, [_wish(topic) for topic in asked.topics], creation_rules(node))
+    decision = decide_create(
+        image, [_new_topic(topic) for topic in call.topics], creation_rules(node)
+    )
     layers = broker_layers(node, image) if request.version >= _FIRST_VERSION_WITH_CONFIGS else None
     response = CreateTopicsResponse(topics=[_result(each, layers) for each in decision.outcomes])
-    records = [] if asked.validate_only else decision.records
+    records = [] if call.validate_only else decision.records
     node.metadata.propose(records, lambda: request.answer(response), now_ms=now_ms)
 
 
-def _wish(topic: CreatableTopic) -> NewTopic:
+def _new_topic(topic: CreatableTopic) -> NewTopic:
     return NewTopic(
         name=topic.name,
         partitions_count=None if topic.num_partitions == BROKER_DEFAULT else topic.num_partitions,
@@ -84,7 +86,7 @@ def _result(created: CreatedTopic, layers: BrokerLayers | None) -> CreatableTopi
 
 
 def _configs(created: CreatedTopic, layers: BrokerLayers) -> list[CreatableTopicConfigs]:
-    """What was asked for is told as it was asked for, spaces included."""
+    """Values that the request gave come back exactly as they were given, spaces included."""
     own = dict(created.configs)
     resolved = resolve_topic_config(own, layers)
     return [

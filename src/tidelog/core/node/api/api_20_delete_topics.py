@@ -29,41 +29,41 @@ _FIRST_VERSION_WITH_DELETION_DISABLED = 3
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DeleteTopicsRequest)
-    wishes = _wishes(asked)
+    call = request.decode(DeleteTopicsRequest)
+    topics = _topics(call)
     error = refuse(
-        asked,
+        call,
         version=request.version,
         is_enabled=node.settings.boolean("delete.topic.enable"),
     )
     if error != ErrorCode.NONE:
-        results = [_result(wish, error) for wish in wishes]
+        results = [_result(topic, error) for topic in topics]
         request.answer(DeleteTopicsResponse(responses=results))
         return
-    decision = decide_delete(node.metadata.decided_image, wishes)
+    decision = decide_delete(node.metadata.decided_image, topics)
     response = DeleteTopicsResponse(
         responses=[_result(deleted, ErrorCode.NONE) for deleted in decision.outcomes]
     )
     node.metadata.propose(decision.records, lambda: request.answer(response), now_ms=now_ms)
 
 
-def refuse(asked: DeleteTopicsRequest, *, version: int, is_enabled: bool) -> ErrorCode:
+def refuse(call: DeleteTopicsRequest, *, version: int, is_enabled: bool) -> ErrorCode:
     """Why nothing at all is deleted."""
     if not is_enabled and version < _FIRST_VERSION_WITH_DELETION_DISABLED:
         return ErrorCode.INVALID_REQUEST
     if not is_enabled:
         return ErrorCode.TOPIC_DELETION_DISABLED
-    if asked.timeout_ms <= 0:
+    if call.timeout_ms <= 0:
         return ErrorCode.REQUEST_TIMED_OUT
     return ErrorCode.NONE
 
 
-def _wishes(asked: DeleteTopicsRequest) -> list[DeletedTopic]:
-    wishes = [DeletedTopic(name=name) for name in asked.topic_names]
-    for topic in asked.topics:
+def _topics(call: DeleteTopicsRequest) -> list[DeletedTopic]:
+    topics = [DeletedTopic(name=name) for name in call.topic_names]
+    for topic in call.topics:
         topic_id = None if topic.topic_id == ZERO_TOPIC_ID else TopicId(topic.topic_id)
-        wishes.append(DeletedTopic(name=topic.name, topic_id=topic_id))
-    return wishes
+        topics.append(DeletedTopic(name=topic.name, topic_id=topic_id))
+    return topics
 
 
 def _result(deleted: DeletedTopic, error: ErrorCode) -> DeletableTopicResult:

@@ -81,9 +81,9 @@ class ParkedDeletion:
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DeleteRecordsRequest)
+    call = request.decode(DeleteRecordsRequest)
     wanted: dict[str, dict[int, int]] = {}
-    for topic in asked.topics:
+    for topic in call.topics:
         of_topic = wanted.setdefault(topic.name, {})
         of_topic.update((each.partition_index, each.offset) for each in topic.partitions)
     waits: Waits = {}
@@ -98,7 +98,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     ]
     response = DeleteRecordsResponse(topics=results)
     if waits:
-        ParkedDeletion(node, request, response, waits).park(asked.timeout_ms, now_ms)
+        ParkedDeletion(node, request, response, waits).park(call.timeout_ms, now_ms)
     else:
         request.answer(response)
 

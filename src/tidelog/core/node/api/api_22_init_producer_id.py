@@ -29,9 +29,9 @@ _NEW_PRODUCER_EPOCH = 0
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(InitProducerIdRequest)
+    call = request.decode(InitProducerIdRequest)
     timeout_ms_max = node.settings.integer("transaction.max.timeout.ms")
-    error = refuse(asked, timeout_ms_max=timeout_ms_max)
+    error = refuse(call, timeout_ms_max=timeout_ms_max)
     if error != ErrorCode.NONE:
         request.answer(_refusal(error))
         return
@@ -53,14 +53,14 @@ def _refusal(error: ErrorCode) -> InitProducerIdResponse:
     )
 
 
-def refuse(asked: InitProducerIdRequest, *, timeout_ms_max: int) -> ErrorCode:
+def refuse(call: InitProducerIdRequest, *, timeout_ms_max: int) -> ErrorCode:
     """The first reason to say no."""
-    if (asked.producer_id == NO_PRODUCER_ID) != (asked.producer_epoch == NO_PRODUCER_EPOCH):
+    if (call.producer_id == NO_PRODUCER_ID) != (call.producer_epoch == NO_PRODUCER_EPOCH):
         return ErrorCode.INVALID_REQUEST
-    if asked.transactional_id is None:
+    if call.transactional_id is None:
         return ErrorCode.NONE
-    if not asked.transactional_id:
+    if not call.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if not 0 < asked.transaction_timeout_ms <= timeout_ms_max:
+    if not 0 < call.transaction_timeout_ms <= timeout_ms_max:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.NOT_COORDINATOR

@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (api key 23), versions 2 to 4.
 
-Tells where the records of a leader epoch end in the leader's log, so that a follower or a consumer
-finds out from where on its own records differ. Only the leader answers.
+Answers where the records of a leader epoch end in the leader's log, so that a follower or a
+consumer finds out from where on its own records differ. Only the leader answers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ WAITS_FOR_METADATA = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(OffsetForLeaderEpochRequest)
+    call = request.decode(OffsetForLeaderEpochRequest)
     results: dict[str, OffsetForLeaderTopicResult] = {}
-    for topic in asked.topics:
+    for topic in call.topics:
         if topic.topic not in results:  # Kafka reads a topic that comes twice only once
             answers = [_answer(node, topic.topic, question) for question in topic.partitions]
             results[topic.topic] = OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers)

@@ -1,8 +1,8 @@
 """DescribeConfigs (api key 32), versions 1 to 4.
 
-Tells the settings of topics, of this broker, or of all brokers together (an empty name): value,
+Describes the settings of topics, of this broker, or of all brokers together (an empty name): value,
 where it comes from, its synonyms, and from version 3 on its type and what it means. Each broker
-knows its own settings only, so it refuses to speak for another.
+knows its own settings only, so it refuses to describe another's.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ Settings = list[DescribeConfigsResourceResult]
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DescribeConfigsRequest)
-    if all(resource.resource_type in KNOWN_TYPES for resource in asked.resources):
+    call = request.decode(DescribeConfigsRequest)
+    if all(resource.resource_type in KNOWN_TYPES for resource in call.resources):
         results = [
-            _result(resource, _describe(node, asked, resource)) for resource in asked.resources
+            _result(resource, _describe(node, call, resource)) for resource in call.resources
         ]
     else:
         refusal = Refusal(ErrorCode.INVALID_REQUEST, "a resource has an unknown type")
-        results = [_result(resource, refusal) for resource in asked.resources]
+        results = [_result(resource, refusal) for resource in call.resources]
     request.answer(DescribeConfigsResponse(results=results))
 
 
 def refuse_broker(node: Node, name: str) -> Refusal | None:
-    """Why this broker does not speak for the one of that name."""
+    """Why this broker does not describe the one of that name."""
     if not name:
         return Refusal(ErrorCode.INVALID_REQUEST, "the broker must be named by its id")
     broker_id = _broker_id(name)
@@ -82,12 +82,12 @@ def refuse_broker(node: Node, name: str) -> Refusal | None:
 
 
 def _describe(
-    node: Node, asked: DescribeConfigsRequest, resource: DescribeConfigsResource
+    node: Node, call: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> Settings | Refusal:
     if resource.resource_type == ResourceType.TOPIC:
-        return _topic(node, asked, resource)
+        return _topic(node, call, resource)
     if resource.resource_type == ResourceType.BROKER:
-        return _broker(node, asked, resource)
+        return _broker(node, call, resource)
     if resource.resource_type == BROKER_LOGGER:
         # Levels of loggers are not Tidelog's way: it emits events, and the world prints them.
         return refuse_broker(node, resource.resource_name) or []
@@ -95,7 +95,7 @@ def _describe(
 
 
 def _topic(
-    node: Node, asked: DescribeConfigsRequest, resource: DescribeConfigsResource
+    node: Node, call: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> Settings | Refusal:
     name = resource.resource_name
     reason = refuse_topic_name(name)
@@ -104,11 +104,11 @@ def _topic(
     if name not in node.image.topics:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has this name")
     resolved = resolve_topic_config(node.image.topic_config(name), broker_layers(node, node.image))
-    return [_setting(each, asked, read_only=False) for each in _chosen(resolved, resource)]
+    return [_setting(each, call, read_only=False) for each in _chosen(resolved, resource)]
 
 
 def _broker(
-    node: Node, asked: DescribeConfigsRequest, resource: DescribeConfigsResource
+    node: Node, call: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> Settings | Refusal:
     if resource.resource_name:
         refusal = refuse_broker(node, resource.resource_name)
@@ -116,17 +116,17 @@ def _broker(
             return refusal
         layers = broker_layers(node, node.image)
         resolved = resolve_broker_config(layers)
-        strangers = _strangers(layers.broker, ConfigSource.DYNAMIC_BROKER)
-        strangers |= _strangers(layers.cluster, ConfigSource.DYNAMIC_CLUSTER)
+        unlisted = _unlisted_settings(layers.broker, ConfigSource.DYNAMIC_BROKER)
+        unlisted |= _unlisted_settings(layers.cluster, ConfigSource.DYNAMIC_CLUSTER)
     else:
         resolved = resolve_cluster_config(node.image.cluster_config())
-        strangers = _strangers(node.image.cluster_config(), ConfigSource.DYNAMIC_CLUSTER)
+        unlisted = _unlisted_settings(node.image.cluster_config(), ConfigSource.DYNAMIC_CLUSTER)
     known = [
-        _setting(each, asked, read_only=each.setting.update == Update.READ_ONLY)
+        _setting(each, call, read_only=each.setting.update == Update.READ_ONLY)
         for each in _chosen(resolved, resource)
     ]
     wanted = resource.configuration_keys
-    return known + [strangers[name] for name in sorted(strangers) if not wanted or name in wanted]
+    return known + [unlisted[name] for name in sorted(unlisted) if not wanted or name in wanted]
 
 
 def _broker_id(name: str) -> int | None:
@@ -138,15 +138,15 @@ def _broker_id(name: str) -> int | None:
 def _chosen(
     resolved: Mapping[str, Resolved], resource: DescribeConfigsResource
 ) -> Iterable[Resolved]:
-    """Those that were asked for; no key at all means every one."""
+    """Those that the request names; no key at all means every one."""
     wanted = resource.configuration_keys
     return (each for name, each in resolved.items() if not wanted or name in wanted)
 
 
 def _setting(
-    resolved: Resolved, asked: DescribeConfigsRequest, *, read_only: bool
+    resolved: Resolved, call: DescribeConfigsRequest, *, read_only: bool
 ) -> DescribeConfigsResourceResult:
-    synonyms = resolved.synonyms if asked.include_synonyms else ()
+    synonyms = resolved.synonyms if call.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=resolved.setting.name,
         value=resolved.text,
@@ -157,14 +157,14 @@ def _setting(
             for each in synonyms
         ],
         config_type=resolved.setting.type,
-        documentation=resolved.setting.about if asked.include_documentation else None,
+        documentation=resolved.setting.about if call.include_documentation else None,
     )
 
 
-def _strangers(
+def _unlisted_settings(
     layer: Mapping[str, str], source: ConfigSource
 ) -> dict[str, DescribeConfigsResourceResult]:
-    """Settings that somebody gave although no table has them: their values are not told."""
+    """Settings in the metadata that no table has; their values are not shown."""
     return {
         name: DescribeConfigsResourceResult(
             name=name,

@@ -27,17 +27,17 @@ FORWARDED = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(CreatePartitionsRequest)
-    if asked.timeout_ms <= 0:
-        request.answer(_timed_out(asked))
+    call = request.decode(CreatePartitionsRequest)
+    if call.timeout_ms <= 0:
+        request.answer(_timed_out(call))
         return
     decision = decide_growth(
         node.metadata.decided_image,
-        [_growth(topic) for topic in asked.topics],
+        [_growth(topic) for topic in call.topics],
         random=node.random,
     )
     response = CreatePartitionsResponse(results=[_result(grown) for grown in decision.outcomes])
-    records = [] if asked.validate_only else decision.records
+    records = [] if call.validate_only else decision.records
     node.metadata.propose(records, lambda: request.answer(response), now_ms=now_ms)
 
 
@@ -58,10 +58,10 @@ def _result(grown: Grown) -> CreatePartitionsTopicResult:
     )
 
 
-def _timed_out(asked: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def _timed_out(call: CreatePartitionsRequest) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.REQUEST_TIMED_OUT)
-            for topic in asked.topics
+            for topic in call.topics
         ]
     )

@@ -1,8 +1,8 @@
 """ElectLeaders (api key 43), versions 0 to 2.
 
-Somebody asks for elections: of the preferred replica (type 0), or of any replica that is alive
-where a partition has no leader (type 1), which may cost records. Without a list it is meant for
-all partitions, and those that need no election are not mentioned.
+An administrator requests elections: of the preferred replica (type 0), or of any replica that is
+alive where a partition has no leader (type 1), which may cost records. Without a list it is for
+all partitions, and those that need no election are left out of the answer.
 """
 
 from __future__ import annotations
@@ -34,47 +34,45 @@ _FIRST_VERSION_WITH_TYPE = 1
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(ElectLeadersRequest)
+    call = request.decode(ElectLeadersRequest)
     if not node.metadata.is_active:
-        request.answer(_refused(asked, ErrorCode.NOT_CONTROLLER, request.version))
+        request.answer(_refused(call, ErrorCode.NOT_CONTROLLER, request.version))
         return
-    election = _ELECTIONS.get(asked.election_type)
+    election = _ELECTIONS.get(call.election_type)
     if election is None:
-        answer = _refused(asked, ErrorCode.INVALID_REQUEST, request.version)
+        answer = _refused(call, ErrorCode.INVALID_REQUEST, request.version)
     else:
-        wishes = _wishes(node, asked)
-        outcomes = node.active_controller.elect(wishes, election, now_ms)
-        answer = _answer(asked, outcomes)
+        partitions = _partitions(node, call)
+        outcomes = node.active_controller.elect(partitions, election, now_ms)
+        answer = _answer(call, outcomes)
     answer_when_committed(
         node,
         request,
         answer,
-        otherwise=_refused(asked, ErrorCode.NOT_CONTROLLER, request.version),
+        otherwise=_refused(call, ErrorCode.NOT_CONTROLLER, request.version),
         now_ms=now_ms,
     )
 
 
-def _wishes(node: Node, asked: ElectLeadersRequest) -> list[ElectionRequest]:
-    if asked.topic_partitions is None:
+def _partitions(node: Node, call: ElectLeadersRequest) -> list[ElectionRequest]:
+    if call.topic_partitions is None:
         return everywhere(node.metadata.decided_image)
     return [
         ElectionRequest(topic=topic.topic, partition=index)
-        for topic in asked.topic_partitions
+        for topic in call.topic_partitions
         for index in topic.partitions
     ]
 
 
-def _answer(
-    asked: ElectLeadersRequest, outcomes: Iterable[ElectionRequest]
-) -> ElectLeadersResponse:
+def _answer(call: ElectLeadersRequest, outcomes: Iterable[ElectionRequest]) -> ElectLeadersResponse:
     by_topic = {
         topic.topic: ReplicaElectionResult(topic=topic.topic)
-        for topic in asked.topic_partitions or ()
+        for topic in call.topic_partitions or ()
     }
     for outcome in outcomes:
         result = by_topic.setdefault(outcome.topic, ReplicaElectionResult(topic=outcome.topic))
         error = ErrorCode.NONE if outcome.refusal is None else outcome.refusal.error
-        if asked.topic_partitions is None and error == ErrorCode.ELECTION_NOT_NEEDED:
+        if call.topic_partitions is None and error == ErrorCode.ELECTION_NOT_NEEDED:
             continue
         result.partition_result.append(
             PartitionResult(
@@ -86,7 +84,7 @@ def _answer(
     return ElectLeadersResponse(replica_election_results=list(by_topic.values()))
 
 
-def _refused(asked: ElectLeadersRequest, error: ErrorCode, version: int) -> ElectLeadersResponse:
+def _refused(call: ElectLeadersRequest, error: ErrorCode, version: int) -> ElectLeadersResponse:
     """Version 0 has no place for an error of the whole, so each partition gets it."""
     message = "this node is not the controller"
     if error == ErrorCode.INVALID_REQUEST:
@@ -99,7 +97,7 @@ def _refused(asked: ElectLeadersRequest, error: ErrorCode, version: int) -> Elec
                 for index in topic.partitions
             ],
         )
-        for topic in asked.topic_partitions or ()
+        for topic in call.topic_partitions or ()
     ]
     response = ElectLeadersResponse(replica_election_results=results)
     if version >= _FIRST_VERSION_WITH_TYPE:

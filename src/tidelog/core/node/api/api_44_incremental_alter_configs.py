@@ -51,20 +51,20 @@ Refusals = dict[ConfigResource, Refusal | None]
 
 def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> None:
     """On the node that was asked: refuse what it can judge, and pass the rest on."""
-    asked = request.decode(IncrementalAlterConfigsRequest)
-    refusals = _refuse_forms(asked, node)
-    remaining = _remaining(asked, refusals)
-    if len(remaining) == len(asked.resources):
+    call = request.decode(IncrementalAlterConfigsRequest)
+    refusals = _refuse_forms(call, node)
+    remaining = _remaining(call, refusals)
+    if len(remaining) == len(call.resources):
         node.forwarder.forward(request, frame, now_ms)
         return
     if not remaining:
-        request.answer(_answer(asked, refusals))
+        request.answer(_answer(call, refusals))
         return
-    rest = IncrementalAlterConfigsRequest(resources=remaining, validate_only=asked.validate_only)
+    rest = IncrementalAlterConfigsRequest(resources=remaining, validate_only=call.validate_only)
 
     def merge(answer: memoryview) -> IncrementalAlterConfigsResponse:
         decided = decode(IncrementalAlterConfigsResponse, answer, request.version)
-        return _answer(asked, refusals | _outcomes(decided))
+        return _answer(call, refusals | _outcomes(decided))
 
     partly = RemainderRequest(request, rest, merge)
     node.forwarder.forward(partly, partly.frame, now_ms)
@@ -72,12 +72,12 @@ def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> Non
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
     """On the controller. A request that another node passed on was meant for that node."""
-    asked = request.decode(IncrementalAlterConfigsRequest)
-    refusals = _refuse_forms(asked, None if request.connection is None else node)
-    decided, records = _decide(node, _remaining(asked, refusals))
+    call = request.decode(IncrementalAlterConfigsRequest)
+    refusals = _refuse_forms(call, None if request.connection is None else node)
+    decided, records = _decide(node, _remaining(call, refusals))
     cleared = decide_clearing(node.metadata.decided_image, records)
-    written = [] if asked.validate_only else [*records, *cleared]
-    answer = _answer(asked, refusals | decided)
+    written = [] if call.validate_only else [*records, *cleared]
+    answer = _answer(call, refusals | decided)
     node.metadata.propose(written, lambda: request.answer(answer), now_ms=now_ms)
 
 
@@ -93,30 +93,30 @@ def _outcomes(decided: IncrementalAlterConfigsResponse) -> Refusals:
     }
 
 
-def _refuse_forms(asked: IncrementalAlterConfigsRequest, node: Node | None) -> Refusals:
-    counts = Counter(_named(resource) for resource in asked.resources)
+def _refuse_forms(call: IncrementalAlterConfigsRequest, node: Node | None) -> Refusals:
+    counts = Counter(_named(resource) for resource in call.resources)
     return {
         _named(resource): _refuse_form(node, resource, is_repeated=counts[_named(resource)] > 1)
-        for resource in asked.resources
+        for resource in call.resources
     }
 
 
 def _remaining(
-    asked: IncrementalAlterConfigsRequest, refusals: Refusals
+    call: IncrementalAlterConfigsRequest, refusals: Refusals
 ) -> list[AlterConfigsResource]:
     """What the controller must decide."""
     return [
         resource
-        for resource in asked.resources
+        for resource in call.resources
         if refusals[_named(resource)] is None and resource.resource_type != BROKER_LOGGER
     ]
 
 
 def _answer(
-    asked: IncrementalAlterConfigsRequest, refusals: Refusals
+    call: IncrementalAlterConfigsRequest, refusals: Refusals
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
-        responses=[_response(resource, refusals) for resource in asked.resources]
+        responses=[_response(resource, refusals) for resource in call.resources]
     )
 
 
@@ -145,7 +145,7 @@ def _refuse_form(
             if refusal is not None:
                 return refusal
         if not _operations_are_known(resource):
-            return _invalid("an operation that nobody has heard of")
+            return _invalid("an operation that does not exist")
     if resource.resource_type not in KNOWN_TYPES:
         return _invalid(f"resource type {resource.resource_type} is unknown")
     return None
@@ -165,8 +165,8 @@ def _decide(
 ) -> tuple[Refusals, list[MetadataRecord]]:
     if not all(map(_operations_are_known, resources)):
         # Kafka stumbles over such a request as a whole; so clients see the same.
-        stumble = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return {_named(resource): stumble for resource in resources}, []
+        failure = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return {_named(resource): failure for resource in resources}, []
     image = node.metadata.decided_image
     rules = SettingRules(broker_layers(node, image))
     decision = decide_alter(image, [_alteration(resource) for resource in resources], rules)

@@ -30,23 +30,23 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(VoteRequest)
-    code = refuse_whole(node, asked.cluster_id, asked.topics)
+    call = request.decode(VoteRequest)
+    code = refuse_whole(node, call.cluster_id, call.topics)
     if code != ErrorCode.NONE:
         request.answer(VoteResponse(error_code=code))
         return
-    partition = asked.topics[0].partitions[0]
-    answer = _vote(node, asked, partition, now_ms)
+    partition = call.topics[0].partitions[0]
+    answer = _vote(node, call, partition, now_ms)
     if answer is None:
         return  # the node is about to halt: a promise that it cannot keep is not made
-    told = VoteResponsePartition(
+    result = VoteResponsePartition(
         partition_index=partition.partition_index,
         error_code=answer.error,
         leader_id=NO_NODE if answer.leader_id is None else answer.leader_id,
         leader_epoch=answer.quorum_epoch,
         vote_granted=answer.is_granted,
     )
-    topic = VoteResponseTopic(topic_name=asked.topics[0].topic_name, partitions=[told])
+    topic = VoteResponseTopic(topic_name=call.topics[0].topic_name, partitions=[result])
     response = VoteResponse(topics=[topic])
     if request.version >= 1:
         response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
@@ -54,13 +54,13 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 
 def _vote(
-    node: Node, asked: VoteRequest, partition: VoteRequestPartition, now_ms: int
+    node: Node, call: VoteRequest, partition: VoteRequestPartition, now_ms: int
 ) -> VoteAnswer | None:
     quorum = node.quorum
     is_invalid = (
         partition.last_offset < 0 or partition.last_offset_epoch < 0 or partition.replica_id < 0
     )
-    is_for_another = asked.voter_id not in (NO_NODE, node.settings.node_id)
+    is_for_another = call.voter_id not in (NO_NODE, node.settings.node_id)
     if is_invalid or is_for_another:
         code = ErrorCode.INVALID_REQUEST if is_invalid else ErrorCode.INVALID_VOTER_KEY
         return VoteAnswer(
@@ -69,10 +69,10 @@ def _vote(
             leader_id=quorum.machine.leader_id,
             is_granted=False,
         )
-    call = VoteCall(
+    vote_call = VoteCall(
         candidate_id=partition.replica_id,
         quorum_epoch=partition.replica_epoch,
         position=LogPosition(partition.last_offset_epoch, partition.last_offset),
         is_pre_vote=partition.pre_vote,
     )
-    return quorum.on_vote_call(call, now_ms)
+    return quorum.on_vote_call(vote_call, now_ms)

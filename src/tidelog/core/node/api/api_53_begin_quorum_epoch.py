@@ -30,26 +30,26 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(BeginQuorumEpochRequest)
-    code = refuse_whole(node, asked.cluster_id, asked.topics)
+    call = request.decode(BeginQuorumEpochRequest)
+    code = refuse_whole(node, call.cluster_id, call.topics)
     if code != ErrorCode.NONE:
         request.answer(BeginQuorumEpochResponse(error_code=code))
         return
-    partition = asked.topics[0].partitions[0]
+    partition = call.topics[0].partitions[0]
     code = refuse_past(node, partition.leader_epoch, partition.leader_id)
     if code == ErrorCode.NONE:
         quorum = node.quorum
         ready = quorum.machine.on_begin_epoch(partition.leader_id, partition.leader_epoch, now_ms)
         quorum.step(ready, now_ms)
-        if asked.voter_id not in (NO_NODE, node.settings.node_id):
+        if call.voter_id not in (NO_NODE, node.settings.node_id):
             code = ErrorCode.INVALID_VOTER_KEY
-    told = BeginQuorumEpochResponsePartition(
+    result = BeginQuorumEpochResponsePartition(
         partition_index=partition.partition_index,
         error_code=code,
         leader_id=leader_or_unknown(node),
         leader_epoch=node.quorum.quorum_epoch,
     )
-    topic = BeginQuorumEpochResponseTopic(topic_name=asked.topics[0].topic_name, partitions=[told])
+    topic = BeginQuorumEpochResponseTopic(topic_name=call.topics[0].topic_name, partitions=[result])
     response = BeginQuorumEpochResponse(topics=[topic])
     if request.version >= 1:
         response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)

@@ -30,12 +30,12 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(EndQuorumEpochRequest)
-    code = refuse_whole(node, asked.cluster_id, asked.topics)
+    call = request.decode(EndQuorumEpochRequest)
+    code = refuse_whole(node, call.cluster_id, call.topics)
     if code != ErrorCode.NONE:
         request.answer(EndQuorumEpochResponse(error_code=code))
         return
-    partition = asked.topics[0].partitions[0]
+    partition = call.topics[0].partitions[0]
     code = refuse_past(node, partition.leader_epoch, partition.leader_id)
     if code == ErrorCode.NONE:
         quorum = node.quorum
@@ -43,13 +43,13 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
             partition.leader_id, partition.leader_epoch, _preferred(partition), now_ms
         )
         quorum.step(ready, now_ms)
-    told = EndQuorumEpochResponsePartition(
+    result = EndQuorumEpochResponsePartition(
         partition_index=partition.partition_index,
         error_code=code,
         leader_id=leader_or_unknown(node),
         leader_epoch=node.quorum.quorum_epoch,
     )
-    topic = EndQuorumEpochResponseTopic(topic_name=asked.topics[0].topic_name, partitions=[told])
+    topic = EndQuorumEpochResponseTopic(topic_name=call.topics[0].topic_name, partitions=[result])
     response = EndQuorumEpochResponse(topics=[topic])
     if request.version >= 1:
         response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
@@ -57,5 +57,5 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 
 def _preferred(partition: EndQuorumEpochRequestPartition) -> tuple[int, ...]:
-    named = [candidate.candidate_id for candidate in partition.preferred_candidates]
-    return tuple(named or partition.preferred_successors)
+    candidates = [candidate.candidate_id for candidate in partition.preferred_candidates]
+    return tuple(candidates or partition.preferred_successors)

@@ -34,25 +34,25 @@ _DIRECTORIES_FROM = 2
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DescribeQuorumRequest)
-    if not _is_metadata_alone(asked):
-        request.answer(_refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    call = request.decode(DescribeQuorumRequest)
+    if not _is_metadata_alone(call):
+        request.answer(_refused(call, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
     elif not node.quorum.is_leader:
-        request.answer(_refused(asked, ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        request.answer(_refused(call, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     else:
         request.answer(_described(node, request.version, now_ms))
 
 
-def _is_metadata_alone(asked: DescribeQuorumRequest) -> bool:
+def _is_metadata_alone(call: DescribeQuorumRequest) -> bool:
     named = [
         (topic.topic_name, partition.partition_index)
-        for topic in asked.topics
+        for topic in call.topics
         for partition in topic.partitions
     ]
     return named == [(METADATA_TOPIC, 0)]
 
 
-def _refused(asked: DescribeQuorumRequest, code: ErrorCode) -> DescribeQuorumResponse:
+def _refused(call: DescribeQuorumRequest, code: ErrorCode) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(
         topics=[
             DescribeQuorumResponseTopic(
@@ -66,7 +66,7 @@ def _refused(asked: DescribeQuorumRequest, code: ErrorCode) -> DescribeQuorumRes
                     for partition in topic.partitions
                 ],
             )
-            for topic in asked.topics
+            for topic in call.topics
         ]
     )
 

@@ -36,22 +36,24 @@ _RECOVERY_STATES = (0, 1)
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(AlterPartitionRequest)
+    call = request.decode(AlterPartitionRequest)
     not_controller = AlterPartitionResponse(error_code=ErrorCode.NOT_CONTROLLER)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
-    if any(each.leader_recovery_state not in _RECOVERY_STATES for each in _partitions(asked)):
+    if any(each.leader_recovery_state not in _RECOVERY_STATES for each in _partitions(call)):
         # Kafka stumbles over such a request as a whole; so brokers see the same.
         request.answer(AlterPartitionResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
         return
-    wishes = [
-        _wish(PartitionKey(TopicId(topic.topic_id), each.partition_index), each, request.version)
-        for topic in asked.topics
+    changes = [
+        _isr_change(
+            PartitionKey(TopicId(topic.topic_id), each.partition_index), each, request.version
+        )
+        for topic in call.topics
         for each in topic.partitions
     ]
     outcomes = node.active_controller.change_isrs(
-        broker_id=asked.broker_id, broker_epoch=asked.broker_epoch, wishes=wishes, now_ms=now_ms
+        broker_id=call.broker_id, broker_epoch=call.broker_epoch, wishes=changes, now_ms=now_ms
     )
     if isinstance(outcomes, ErrorCode):
         answer = AlterPartitionResponse(error_code=outcomes)
@@ -60,28 +62,30 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
-def _partitions(asked: AlterPartitionRequest) -> Iterator[AlterPartitionRequestPartition]:
-    for topic in asked.topics:
+def _partitions(call: AlterPartitionRequest) -> Iterator[AlterPartitionRequestPartition]:
+    for topic in call.topics:
         yield from topic.partitions
 
 
-def _wish(key: PartitionKey, asked: AlterPartitionRequestPartition, version: int) -> IsrChange:
+def _isr_change(
+    key: PartitionKey, partition: AlterPartitionRequestPartition, version: int
+) -> IsrChange:
     if version < _FIRST_VERSION_WITH_BROKER_EPOCHS:
-        members = [Member(broker_id, None) for broker_id in asked.new_isr]
+        members = [Member(broker_id, None) for broker_id in partition.new_isr]
     else:
         members = [
             Member(
                 each.broker_id,
                 None if each.broker_epoch == UNKNOWN_BROKER_EPOCH else each.broker_epoch,
             )
-            for each in asked.new_isr_with_epochs
+            for each in partition.new_isr_with_epochs
         ]
     return IsrChange(
         key=key,
-        leader_epoch=asked.leader_epoch,
-        partition_epoch=asked.partition_epoch,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
         members=tuple(members),
-        leader_is_recovering=asked.leader_recovery_state != 0,
+        leader_is_recovering=partition.leader_recovery_state != 0,
     )
 
 

@@ -32,23 +32,23 @@ _FINAL_VERSION_WITH_RESULTS = 1
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(UpdateFeaturesRequest)
+    call = request.decode(UpdateFeaturesRequest)
     not_controller = UpdateFeaturesResponse(error_code=ErrorCode.NOT_CONTROLLER, error_message=None)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
     decided = decide_features(
         node.metadata.decided_image,
-        [_update(update) for update in asked.feature_updates],
+        [_update(update) for update in call.feature_updates],
         min_insync_replicas=node.settings.integer("min.insync.replicas"),
     )
     if isinstance(decided, Refusal):
         error, message = decided
         answer = UpdateFeaturesResponse(error_code=error, error_message=message)
     else:
-        if not asked.validate_only:
+        if not call.validate_only:
             node.active_controller.propose(decided, (), now_ms)
-        answer = _done(asked, request.version)
+        answer = _done(call, request.version)
     answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
@@ -61,10 +61,10 @@ def _update(update: FeatureUpdateKey) -> FeatureUpdate:
     )
 
 
-def _done(asked: UpdateFeaturesRequest, version: int) -> UpdateFeaturesResponse:
+def _done(call: UpdateFeaturesRequest, version: int) -> UpdateFeaturesResponse:
     results = [
         UpdatableFeatureResult(feature=update.feature, error_message=None)
-        for update in asked.feature_updates
+        for update in call.feature_updates
         if version <= _FINAL_VERSION_WITH_RESULTS
     ]
     return UpdateFeaturesResponse(error_message=None, results=results)

@@ -29,16 +29,16 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(FetchSnapshotRequest)
-    if asked.cluster_id not in (None, node.metadata.cluster_id):
+    call = request.decode(FetchSnapshotRequest)
+    if call.cluster_id not in (None, node.metadata.cluster_id):
         request.answer(FetchSnapshotResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
         return
-    if len(asked.topics) != 1 or len(asked.topics[0].partitions) != 1:
+    if len(call.topics) != 1 or len(call.topics[0].partitions) != 1:
         request.answer(FetchSnapshotResponse(error_code=ErrorCode.INVALID_REQUEST))
         return
-    topic = asked.topics[0]
+    topic = call.topics[0]
     partition = topic.partitions[0]
-    told = FetchSnapshotResponsePartition(
+    result = FetchSnapshotResponsePartition(
         index=partition.partition,
         snapshot_id=partition.snapshot_id,
         current_leader=LeaderIdAndEpoch(
@@ -47,13 +47,13 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         unaligned_records=b"",
     )
     if (topic.name, partition.partition) == (METADATA_TOPIC, 0):
-        told.error_code = _read(node, partition, asked.max_bytes, told)
+        result.error_code = _read(node, partition, call.max_bytes, result)
     else:
-        told.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if told.error_code == ErrorCode.NONE:
-        _note(node, asked.replica_id, now_ms)
-    answered = FetchSnapshotResponseTopic(name=topic.name, partitions=[told])
-    response = FetchSnapshotResponse(topics=[answered])
+        result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if result.error_code == ErrorCode.NONE:
+        _note_follower(node, call.replica_id, now_ms)
+    topic_result = FetchSnapshotResponseTopic(name=topic.name, partitions=[result])
+    response = FetchSnapshotResponse(topics=[topic_result])
     if request.version >= 1:
         response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
     request.answer(response)
@@ -63,28 +63,28 @@ def _read(
     node: Node,
     partition: FetchSnapshotRequestPartition,
     bytes_max: int,
-    told: FetchSnapshotResponsePartition,
+    result: FetchSnapshotResponsePartition,
 ) -> ErrorCode:
     code = node.quorum.refuse_as_leader(partition.current_leader_epoch)
     if code != ErrorCode.NONE:
         return code
-    asked = LogPosition(partition.snapshot_id.epoch, partition.snapshot_id.end_offset)
-    file = node.metadata.snapshots.file_of(asked)
+    snapshot_id = LogPosition(partition.snapshot_id.epoch, partition.snapshot_id.end_offset)
+    file = node.metadata.snapshots.file_of(snapshot_id)
     if file is None:
         return ErrorCode.SNAPSHOT_NOT_FOUND
     if not 0 <= partition.position < file.size_bytes:
         return ErrorCode.POSITION_OUT_OF_RANGE
     try:
-        told.unaligned_records = file.read(partition.position, max(1, bytes_max))
+        result.unaligned_records = file.read(partition.position, max(1, bytes_max))
     except DiskError as error:
         node.replica_manager.fail_directory_of(error.path, error.reason)
         return ErrorCode.KAFKA_STORAGE_ERROR
-    told.size = file.size_bytes
-    told.position = partition.position
+    result.size = file.size_bytes
+    result.position = partition.position
     return ErrorCode.NONE
 
 
-def _note(node: Node, replica_id: int, now_ms: int) -> None:
+def _note_follower(node: Node, replica_id: int, now_ms: int) -> None:
     """Whoever takes a snapshot from us follows us."""
     quorum = node.quorum
     if replica_id >= 0 and replica_id != node.settings.node_id:

@@ -28,8 +28,8 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DescribeClusterRequest)
-    error, message = refuse(asked.endpoint_type)
+    call = request.decode(DescribeClusterRequest)
+    error, message = refuse(call.endpoint_type)
     if error != ErrorCode.NONE:
         request.answer(DescribeClusterResponse(error_code=error, error_message=message))
         return
@@ -37,9 +37,9 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         endpoint_type=BROKERS,
         cluster_id=node.metadata.cluster_id,
         controller_id=cluster_view.controller_id(node.image, node_id=node.settings.node_id),
-        brokers=_brokers(node, include_fenced=asked.include_fenced_brokers),
+        brokers=_brokers(node, include_fenced=call.include_fenced_brokers),
     )
-    if asked.include_cluster_authorized_operations:
+    if call.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_view.ALL_CLUSTER_OPERATIONS
     request.answer(response)
 

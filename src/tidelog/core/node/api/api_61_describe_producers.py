@@ -32,10 +32,9 @@ WAITS_FOR_METADATA = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DescribeProducersRequest)
+    call = request.decode(DescribeProducersRequest)
     topics = [
-        TopicResponse(name=topic.name, partitions=_partitions(node, topic))
-        for topic in asked.topics
+        TopicResponse(name=topic.name, partitions=_partitions(node, topic)) for topic in call.topics
     ]
     request.answer(DescribeProducersResponse(topics=topics))
 
@@ -71,7 +70,7 @@ def _partition(node: Node, topic: str, index: int) -> PartitionResponse:
 
 
 def _state(producer: Producer) -> ProducerState:
-    """None inside the house is -1 on the wire."""
+    """Absent values are None in core and -1 on the wire."""
     last_sequence, coordinator_epoch = NO_SEQUENCE, producer.coordinator_epoch
     if producer.batches:
         last_sequence = sequence_before(producer.batches[-1].next_sequence, 1)

@@ -30,12 +30,12 @@ _FIRST_VERSION_WITH_PROOF = 3
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(BrokerRegistrationRequest)
+    call = request.decode(BrokerRegistrationRequest)
     not_controller = BrokerRegistrationResponse(error_code=ErrorCode.NOT_CONTROLLER)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
-    outcome = _register(node, request, asked, now_ms)
+    outcome = _register(node, request, call, now_ms)
     if isinstance(outcome, Refusal):
         answer = BrokerRegistrationResponse(error_code=outcome.error)
     else:
@@ -44,32 +44,32 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
 
 
 def _register(
-    node: Node, request: Request, asked: BrokerRegistrationRequest, now_ms: int
+    node: Node, request: Request, call: BrokerRegistrationRequest, now_ms: int
 ) -> int | Refusal:
-    if asked.is_migrating_zk_broker:
+    if call.is_migrating_zk_broker:
         return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "there is no ZooKeeper here")
-    is_own = request.connection is None and asked.broker_id == node.settings.node_id
-    newcomer = _newcomer(asked, request.version)
+    is_own = request.connection is None and call.broker_id == node.settings.node_id
+    newcomer = _newcomer(call, request.version)
     return node.active_controller.register(newcomer, is_own=is_own, now_ms=now_ms)
 
 
-def _newcomer(asked: BrokerRegistrationRequest, version: int) -> Newcomer:
-    previous: int | None = asked.previous_broker_epoch
+def _newcomer(call: BrokerRegistrationRequest, version: int) -> Newcomer:
+    previous: int | None = call.previous_broker_epoch
     if version < _FIRST_VERSION_WITH_PROOF or previous == UNKNOWN_BROKER_EPOCH:
         previous = None
     return Newcomer(
-        broker_id=asked.broker_id,
-        cluster_id=asked.cluster_id,
-        incarnation_id=asked.incarnation_id,
+        broker_id=call.broker_id,
+        cluster_id=call.cluster_id,
+        incarnation_id=call.incarnation_id,
         endpoints=tuple(
             ListenerEndpoint(each.name, each.host, each.port, each.security_protocol)
-            for each in asked.listeners
+            for each in call.listeners
         ),
-        rack=asked.rack,
-        log_directories=tuple(asked.log_dirs),
+        rack=call.rack,
+        log_directories=tuple(call.log_dirs),
         features=tuple(
             FeatureRange(each.name, each.min_supported_version, each.max_supported_version)
-            for each in asked.features
+            for each in call.features
         ),
         previous_broker_epoch=previous,
     )

@@ -27,18 +27,18 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(BrokerHeartbeatRequest)
+    call = request.decode(BrokerHeartbeatRequest)
     not_controller = BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
     beat = Heartbeat(
-        broker_id=asked.broker_id,
-        broker_epoch=asked.broker_epoch,
-        metadata_end_offset=asked.current_metadata_offset + 1,
-        wants_fence=asked.want_fence,
-        wants_stop=asked.want_shut_down,
-        lost_directories=tuple(asked.offline_log_dirs),
+        broker_id=call.broker_id,
+        broker_epoch=call.broker_epoch,
+        metadata_end_offset=call.current_metadata_offset + 1,
+        wants_fence=call.want_fence,
+        wants_stop=call.want_shut_down,
+        lost_directories=tuple(call.offline_log_dirs),
         connection=request.connection_id,
     )
     pulse = node.active_controller.heartbeat(beat, now_ms)

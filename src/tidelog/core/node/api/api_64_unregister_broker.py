@@ -1,7 +1,7 @@
 """UnregisterBroker (api key 64), version 0.
 
-Somebody says that a broker will not come back: it is forgotten, though its replicas stay assigned
-to it. One that lives registers again by itself.
+An administrator says that a broker will not come back: its registration is removed, though its
+replicas stay assigned to it. A broker that is alive registers again by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORWARDED = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(UnregisterBrokerRequest)
+    call = request.decode(UnregisterBrokerRequest)
     not_controller = UnregisterBrokerResponse(
         error_code=ErrorCode.NOT_CONTROLLER, error_message=None
     )
@@ -33,7 +33,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         request.answer(not_controller)
         return
     answer = UnregisterBrokerResponse()
-    refusal = node.active_controller.forget(asked.broker_id, now_ms)
+    refusal = node.active_controller.forget(call.broker_id, now_ms)
     if refusal is not None:
         answer.error_code, answer.error_message = refusal
     answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)

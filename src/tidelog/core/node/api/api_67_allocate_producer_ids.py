@@ -24,13 +24,13 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(AllocateProducerIdsRequest)
+    call = request.decode(AllocateProducerIdsRequest)
     not_controller = AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
     block = node.active_controller.reserve_producer_ids(
-        broker_id=asked.broker_id, broker_epoch=asked.broker_epoch, now_ms=now_ms
+        broker_id=call.broker_id, broker_epoch=call.broker_epoch, now_ms=now_ms
     )
     if isinstance(block, ErrorCode):
         answer = AllocateProducerIdsResponse(error_code=block)

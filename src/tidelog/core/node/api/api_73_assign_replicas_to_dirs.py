@@ -31,29 +31,29 @@ BETWEEN_NODES = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(AssignReplicasToDirsRequest)
+    call = request.decode(AssignReplicasToDirsRequest)
     not_controller = AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER)
     if not node.metadata.is_active:
         request.answer(not_controller)
         return
-    told = [
+    placed = [
         Placed(PartitionKey(TopicId(topic.topic_id), partition.partition_index), directory.id_)
-        for directory in asked.directories
+        for directory in call.directories
         for topic in directory.topics
         for partition in topic.partitions
     ]
     errors = node.active_controller.take_down_directories(
-        broker_id=asked.broker_id, broker_epoch=asked.broker_epoch, told=told, now_ms=now_ms
+        broker_id=call.broker_id, broker_epoch=call.broker_epoch, told=placed, now_ms=now_ms
     )
     if isinstance(errors, ErrorCode):
         answer = AssignReplicasToDirsResponse(error_code=errors)
     else:
-        answer = _answer(asked, errors)
+        answer = _answer(call, errors)
     answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
 def _answer(
-    asked: AssignReplicasToDirsRequest, errors: list[ErrorCode]
+    call: AssignReplicasToDirsRequest, errors: list[ErrorCode]
 ) -> AssignReplicasToDirsResponse:
     next_error = iter(errors)
     return AssignReplicasToDirsResponse(
@@ -74,6 +74,6 @@ def _answer(
                     for topic in directory.topics
                 ],
             )
-            for directory in asked.directories
+            for directory in call.directories
         ]
     )

@@ -32,28 +32,28 @@ WAITS_FOR_METADATA = True
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
-    asked = request.decode(DescribeTopicPartitionsRequest)
-    error = refuse(asked)
+    call = request.decode(DescribeTopicPartitionsRequest)
+    error = refuse(call)
     if error != ErrorCode.NONE:
         request.answer(
             DescribeTopicPartitionsResponse(
                 topics=[
                     DescribeTopicPartitionsResponseTopic(error_code=error, name=topic.name)
-                    for topic in asked.topics
+                    for topic in call.topics
                 ]
             )
         )
         return
     limit = node.settings.integer("max.request.partition.size.limit")
-    request.answer(describe(node.image, asked, partitions_max=limit))
+    request.answer(describe(node.image, call, partitions_max=limit))
 
 
-def refuse(asked: DescribeTopicPartitionsRequest) -> ErrorCode:
+def refuse(call: DescribeTopicPartitionsRequest) -> ErrorCode:
     """A cursor must point to a partition of a topic that was asked for."""
-    cursor = asked.cursor
+    cursor = call.cursor
     if cursor is None:
         return ErrorCode.NONE
-    if asked.topics and all(topic.name != cursor.topic_name for topic in asked.topics):
+    if call.topics and all(topic.name != cursor.topic_name for topic in call.topics):
         return ErrorCode.INVALID_REQUEST
     if cursor.partition_index < 0:
         return ErrorCode.INVALID_REQUEST
@@ -61,13 +61,13 @@ def refuse(asked: DescribeTopicPartitionsRequest) -> ErrorCode:
 
 
 def describe(
-    image: ClusterImage, asked: DescribeTopicPartitionsRequest, *, partitions_max: int
+    image: ClusterImage, call: DescribeTopicPartitionsRequest, *, partitions_max: int
 ) -> DescribeTopicPartitionsResponse:
     """One page. Asked for all topics, those that are gone by now are passed over."""
-    wants_all = not asked.topics
-    names: Iterable[str] = image.topics if wants_all else {topic.name for topic in asked.topics}
-    cursor = asked.cursor or Cursor(topic_name="", partition_index=0)
-    room = max(1, min(partitions_max, asked.response_partition_limit))
+    wants_all = not call.topics
+    names: Iterable[str] = image.topics if wants_all else {topic.name for topic in call.topics}
+    cursor = call.cursor or Cursor(topic_name="", partition_index=0)
+    room = max(1, min(partitions_max, call.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
     for name in sorted(name for name in names if name >= cursor.topic_name):
         if room == 0:
