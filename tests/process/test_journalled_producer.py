@@ -47,7 +47,7 @@ def test_the_journal_and_the_topic_tell_the_same(
     begin, _, _, end, again, *entries, last = lines_of(journal)
     assert (begin["run"], begin["topic"], begin["acks"]) == ("first", topic, "all")
     assert (again["acks"], again["idempotence"]) == ("1", False)
-    assert (end["end"]["ok"], last["end"]["ok"], second.told.ok) == (2, 30, 30)
+    assert (end["end"]["ok"], last["end"]["ok"], second.counts.ok) == (2, 30, 30)
     assert sorted(each["number"] for each in entries) == list(range(30))
     digests = {each["offset"]: each["value_sha256"] for each in entries}
     with Consumer({**settings, "auto.offset.reset": "earliest"}) as consumer:

@@ -97,9 +97,9 @@ class TransactionalWriter:
             then=None,
         )
         ticket.partition = TopicPartition(self._topic, message.partition())
-        ticket.tell(SendOk(message.offset()), 0)
+        ticket.complete(SendOk(message.offset()), 0)
         self._told.add(SendOk(message.offset()))
-        self._journal.told(number, ticket, sent_us=0, told_us=0, transaction=transaction)
+        self._journal.write_outcome(number, ticket, sent_us=0, told_us=0, transaction=transaction)
 
 
 @pytest.fixture

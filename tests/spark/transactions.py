@@ -28,9 +28,10 @@ def wait_until_ended(servers: str, transactional_id: str) -> None:
             ).coordinators
             if coordinator.error_code:
                 return False
-            whom = TheBroker(coordinator.node_id)
-            told: Any = admin.ask(Question(request=request, read=lambda answer: answer, whom=whom))
-            (state,) = told.transaction_states
+            target = TheBroker(coordinator.node_id)
+            question = Question(request=request, read=lambda answer: answer, target=target)
+            answer: Any = admin.ask(question)
+            (state,) = answer.transaction_states
             return state.error_code == 0 and state.transaction_state in ENDED
 
         wait_until(has_ended, f"the transaction of {transactional_id} to have ended")

@@ -100,7 +100,7 @@ class Run:
             key=record.key,
             partition=self._order.partition,
             headers=self._order.headers,
-            on_told=partial(self._hear, number, time.monotonic_ns() // 1_000),
+            on_done=partial(self._hear, number, time.monotonic_ns() // 1_000),
         )
 
     def _hear(self, number: int, sent_us: int, ticket: SendTicket) -> None:
@@ -108,7 +108,7 @@ class Run:
         self.told.add(ticket.outcome)
         if self._journal is not None:
             told_us = time.monotonic_ns() // 1_000
-            self._journal.told(number, ticket, sent_us=sent_us, told_us=told_us)
+            self._journal.write_outcome(number, ticket, sent_us=sent_us, told_us=told_us)
 
     def finish(self, patience_s: float) -> None:
         """Every record gets an outcome: without one in time, or at a second Ctrl-C, unknown."""

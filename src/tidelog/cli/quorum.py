@@ -22,7 +22,7 @@ from tidelog.cli.ending import VerbFailed, refusal, verb
 from tidelog.cli.topic_words import topic_id_text
 
 if TYPE_CHECKING:
-    from tidelog.client.admin.cluster import QuorumDescription, QuorumReplica
+    from tidelog.client.admin.cluster import QuorumInfo, QuorumReplica
 
 app = typer.Typer(
     name="quorum",
@@ -70,7 +70,7 @@ def describe(
         print(json.dumps(document) if as_json else quorum_text(document))
 
 
-def quorum_json(cluster_id: str, told: QuorumDescription) -> dict[str, Any]:
+def quorum_json(cluster_id: str, told: QuorumInfo) -> dict[str, Any]:
     """Lags are counted from the leader's own log end and clock."""
     nodes = list(_nodes(told))
     voters = [each for each in nodes if each["status"] == "voter"]
@@ -87,7 +87,7 @@ def quorum_json(cluster_id: str, told: QuorumDescription) -> dict[str, Any]:
     }
 
 
-def _nodes(told: QuorumDescription) -> Iterator[dict[str, Any]]:
+def _nodes(told: QuorumInfo) -> Iterator[dict[str, Any]]:
     leader = next((each for each in told.voters if each.id == told.leader_id), None)
     for kind, replicas in (("voter", told.voters), ("observer", told.observers)):
         for each in sorted(replicas, key=lambda one: (one.id != told.leader_id, one.id)):

@@ -44,7 +44,7 @@ def topic_json(topic: DescribedTopic, *, with_offsets: bool) -> dict[str, Any]:
 
 
 def _partition_json(partition: DescribedPartition, with_offsets: bool) -> dict[str, Any]:
-    told = partition.told
+    told = partition.state
     document: dict[str, Any] = {
         "partition": told.partition,
         "leader": told.leader_id,
@@ -66,7 +66,7 @@ def _partition_json(partition: DescribedPartition, with_offsets: bool) -> dict[s
 
 
 def replication_factor(topic: DescribedTopic) -> int:
-    return max((len(each.told.replicas) for each in topic.partitions), default=0)
+    return max((len(each.state.replicas) for each in topic.partitions), default=0)
 
 
 def topic_text(
@@ -77,7 +77,7 @@ def topic_text(
     words.append(f"replication factor {replication_factor(topic)}")
     if topic.configs:
         words.append("configs " + ",".join(f"{key}={each}" for key, each in topic.configs.items()))
-    used = sorted({each for one in topic.partitions for each in one.told.replicas})
+    used = sorted({each for one in topic.partitions for each in one.state.replicas})
     placed = [f"{each}={racks[each]}" for each in used if racks.get(each) is not None]
     if placed:
         words.append("racks " + ",".join(placed))
@@ -89,7 +89,7 @@ def topic_text(
 
 
 def _row(partition: DescribedPartition, with_offsets: bool) -> list[str]:
-    told = partition.told
+    told = partition.state
     row: list[object] = [
         told.partition,
         "none" if told.leader_id is None else told.leader_id,

@@ -1,6 +1,6 @@
-"""A client: its connections, its picture of the cluster, and the machines that use both.
+"""A client: its connections, its metadata of the cluster, and the machines that use both.
 
-Invariant: requests leave in `end_of_tick` and in answers to what the world says, never while a
+Invariant: requests leave in `end_of_tick` and in reaction to events of the host, never while a
 program is calling, so that a program's calls of one turn share requests.
 """
 
@@ -73,12 +73,12 @@ class Client:
         return machine in self._machines
 
     def close(self) -> None:
-        """Drop every connection without a word; whoever waits for an answer waits in vain."""
+        """Drop every connection; whoever waits for an answer gets none."""
         self.is_closed = True
         self._links.close_all()
 
     def usable_node(self, now_ms: int) -> NodeKey | None:
-        """Anybody who can be asked now; None: wait, a connection is on its way or pausing."""
+        """Any node that can be asked now; None: wait, a connection is on its way or pausing."""
         chosen = least_loaded(self.metadata, self.connections, self.random, now_ms)
         if chosen is None:
             # Wakes up for the first pause that ends.
@@ -87,7 +87,7 @@ class Client:
             return None
         return chosen[0] if self.connections.make_usable(*chosen, now_ms) else None
 
-    # What the world says
+    # Events of the host
 
     def on_link_opened(self, link: int, now_ms: int) -> None:
         self._links.on_link_opened(link, now_ms)

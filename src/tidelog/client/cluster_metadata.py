@@ -1,7 +1,7 @@
 """The cluster as a client believes it to be: brokers, topics, and who leads which partition.
 
 Invariant: for one topic id, what is believed about a partition never goes back to an older leader
-epoch, whoever tells. A broker that was cut off may go on telling old news.
+epoch, whoever answers. A broker that was cut off may go on answering with old metadata.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STALE_METADATA = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""Errors that mean: you asked the wrong one, look again."""
+"""Errors that mean: the wrong broker was asked, update the metadata."""
 
 
 class BrokerNode(NamedTuple):
@@ -86,7 +86,7 @@ class LeaderEndpoint(Protocol):
 
 
 class ClusterMetadata:
-    """Told by Metadata answers and by hints in other answers; knows nothing of requests."""
+    """Updated by Metadata answers and by hints in other answers; knows nothing of requests."""
 
     def __init__(self, bootstrap: tuple[Address, ...]) -> None:
         self._bootstrap = bootstrap
@@ -101,7 +101,7 @@ class ClusterMetadata:
         """Grows with everything that is learnt."""
 
     def nodes(self) -> list[tuple[NodeKey, Address]]:
-        """Whom one may ask anything: the brokers, or at first the given addresses."""
+        """The nodes that may be asked anything: the brokers, or at first the given addresses."""
         if self.brokers:
             return [(broker.id, broker.address) for broker in self.brokers.values()]
         return [(str(address), address) for address in self._bootstrap]
@@ -120,7 +120,7 @@ class ClusterMetadata:
         return len(facts.partitions) or None if facts is not None else None
 
     def leader(self, partition: TopicPartition) -> Leader:
-        """The newest leader; nobody if that leader epoch has none, or is known only by number."""
+        """The newest leader; none if that leader epoch has none, or is known only by number."""
         seen_epoch = self._seen_epochs.get(partition)
         facts = self._partition(partition)
         if facts is None or facts.leader_epoch != seen_epoch:
@@ -150,27 +150,27 @@ class ClusterMetadata:
         }
         topics: dict[str, TopicMetadata] = {}
         has_news = False
-        for told in answer.topics:
-            if told.name is not None:
-                facts, is_news = self._topic(told, told.name)
-                topics[told.name] = facts
+        for topic in answer.topics:
+            if topic.name is not None:
+                facts, is_news = self._topic(topic, topic.name)
+                topics[topic.name] = facts
                 has_news |= is_news
         self.topics = topics
         self.version += 1
         return has_news
 
-    def _topic(self, told: MetadataResponseTopic, name: str) -> tuple[TopicMetadata, bool]:
-        topic_id = None if told.topic_id == ZERO_TOPIC_ID else bytes(told.topic_id)
+    def _topic(self, topic: MetadataResponseTopic, name: str) -> tuple[TopicMetadata, bool]:
+        topic_id = None if topic.topic_id == ZERO_TOPIC_ID else bytes(topic.topic_id)
         is_another = topic_id is not None and self._seen_ids.get(name, topic_id) != topic_id
         if topic_id is not None:
             self._seen_ids[name] = topic_id
         partitions: dict[int, PartitionMetadata] = {}
         has_news = False
-        error = ErrorCode.from_wire(told.error_code)
-        for each in told.partitions if error == ErrorCode.NONE else ():
+        error = ErrorCode.from_wire(topic.error_code)
+        for each in topic.partitions if error == ErrorCode.NONE else ():
             partition = TopicPartition(name, each.partition_index)
             seen_epoch = self._seen_epochs.get(partition)
-            facts = _partition_facts(each)
+            facts = _partition_metadata(each)
             if is_another or seen_epoch is None or (facts.leader_epoch or 0) >= seen_epoch:
                 has_news |= is_another or facts.leader_epoch != seen_epoch
                 self._see(partition, facts.leader_epoch)
@@ -206,13 +206,13 @@ class ClusterMetadata:
             return False
         if known_epoch is not None and leader.leader_epoch <= known_epoch:
             return False
-        told = {
+        named = {
             each.node_id: BrokerNode(each.node_id, Address(each.host, each.port), each.rack)
             for each in endpoints
         }
-        if leader.broker_id not in told and leader.broker_id not in self.brokers:
+        if leader.broker_id not in named and leader.broker_id not in self.brokers:
             return False
-        self.brokers = {**self.brokers, **told}
+        self.brokers = {**self.brokers, **named}
         topic = self.topics[partition.topic]
         topic.partitions[partition.index] = PartitionMetadata(
             leader_id=leader.broker_id,
@@ -228,18 +228,18 @@ class ClusterMetadata:
 
 
 def leader_from_wire(*, leader_id: int, leader_epoch: int) -> Leader:
-    """The leader in an answer, where -1 is nobody."""
+    """The leader in an answer, where -1 is none."""
     return Leader(_id(leader_id), _id(leader_epoch))
 
 
-def _partition_facts(told: MetadataResponsePartition) -> PartitionMetadata:
+def _partition_metadata(partition: MetadataResponsePartition) -> PartitionMetadata:
     return PartitionMetadata(
-        leader_id=_id(told.leader_id),
-        leader_epoch=_id(told.leader_epoch),
-        replicas=tuple(told.replica_nodes),
-        isr=tuple(told.isr_nodes),
-        offline=tuple(told.offline_replicas),
-        error=ErrorCode.from_wire(told.error_code),
+        leader_id=_id(partition.leader_id),
+        leader_epoch=_id(partition.leader_epoch),
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(partition.isr_nodes),
+        offline=tuple(partition.offline_replicas),
+        error=ErrorCode.from_wire(partition.error_code),
     )
 
 

@@ -21,7 +21,7 @@ from tidelog.core.wire.schema import Message
 
 NodeKey = int | str
 PURPOSE = "client"
-PREPARING_PATIENCE_MS = 1_000
+PREPARING_TIMEOUT_MS = 1_000
 """So long a connection is waited for before somebody else is asked instead."""
 SOFTWARE_NAME = "tidelog"
 SOFTWARE_VERSION = "1"
@@ -30,11 +30,11 @@ _OLDEST_API_VERSIONS = 0
 
 
 class NodeConnection:
-    """What is known about the way to one broker."""
+    """The state of the connection to one node."""
 
     __slots__ = (
         "address",
-        "asks_until_ms",
+        "setup_until_ms",
         "failures",
         "last_attempt_ms",
         "last_end",
@@ -54,7 +54,7 @@ class NodeConnection:
         self.last_attempt_ms: int | None = None
         self.last_end: str | None = None
         """Why it ended the last time; None again when it is ready."""
-        self.asks_until_ms: int | None = None
+        self.setup_until_ms: int | None = None
         """While it is not open: when to give up."""
 
     @property
@@ -89,7 +89,7 @@ class NodeConnections:
             random=random,
         )
 
-    # Whom can we ask?
+    # Which nodes can be asked
 
     def is_usable(self, key: NodeKey) -> bool:
         """Ready, and not too much is unanswered."""
@@ -111,7 +111,7 @@ class NodeConnections:
         if known is None or known.link is None or known.is_ready:
             return False
         assert known.last_attempt_ms is not None
-        given_up_at_ms = known.last_attempt_ms + PREPARING_PATIENCE_MS
+        given_up_at_ms = known.last_attempt_ms + PREPARING_TIMEOUT_MS
         if given_up_at_ms <= now_ms:
             return False
         self._wake_by(given_up_at_ms)
@@ -132,7 +132,7 @@ class NodeConnections:
         return known.last_attempt_ms if known is not None else None
 
     def make_usable(self, key: NodeKey, address: Address, now_ms: int) -> bool:
-        """True: ask now. False: something was begun, or time must pass; we wake up for it."""
+        """True: usable now. False: a connection was begun, or time must pass; we wake up for it."""
         if self.is_usable(key):
             return True
         known = self._known.get(key)
@@ -158,7 +158,7 @@ class NodeConnections:
             newest = min(newest, at_most)
         return newest if newest >= max(request.versions[0], theirs[0]) else None
 
-    def troubles(self) -> list[tuple[Address, str]]:
+    def failures(self) -> list[tuple[Address, str]]:
         """The addresses that were tried and are not ready, and why."""
         return [
             (known.address, known.last_end or "no answer")
@@ -166,9 +166,9 @@ class NodeConnections:
             if not known.is_ready
         ]
 
-    # Asking
+    # Sending
 
-    def ask(
+    def send(
         self,
         key: NodeKey,
         request: Message,
@@ -179,36 +179,37 @@ class NodeConnections:
         timeout_ms: int | None = None,
     ) -> None:
         link = self._open_link(key)
-        patience_ms = self._config.request_timeout_ms if timeout_ms is None else timeout_ms
-        link.ask(request, version, then, timeout_ms=patience_ms, now_ms=now_ms)
+        if timeout_ms is None:
+            timeout_ms = self._config.request_timeout_ms
+        link.ask(request, version, then, timeout_ms=timeout_ms, now_ms=now_ms)
 
-    def tell(self, key: NodeKey, request: Message, version: int) -> None:
+    def send_unanswered(self, key: NodeKey, request: Message, version: int) -> None:
         """A request that is never answered."""
         self._open_link(key).send_unanswered(request.api_key, version, encode(request, version))
 
     def _open_link(self, key: NodeKey) -> Link:
         known = self._known[key]
-        assert known.is_ready and known.link is not None, "only ready connections are asked"
+        assert known.is_ready and known.link is not None, "only ready connections are used"
         return known.link
 
     # Time
 
     def begin_pass(self) -> None:
-        """Forget who had to wait: whoever still wants to will say so again."""
+        """Forget the wake-up time: whoever still has to wait will ask for one again."""
         self._wake_at_ms = None
 
     def expire(self, now_ms: int) -> None:
         """Give up connections that do not open."""
         for known in self._known.values():
-            if known.asks_until_ms is not None and known.asks_until_ms <= now_ms:
+            if known.setup_until_ms is not None and known.setup_until_ms <= now_ms:
                 assert known.link is not None
                 known.link.end("connection timed out", now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
-        return (*(known.asks_until_ms for known in self._known.values()), self._wake_at_ms)
+        return (*(known.setup_until_ms for known in self._known.values()), self._wake_at_ms)
 
     def close(self, key: NodeKey, now_ms: int) -> None:
-        """End it as if the other side had; whoever waits on it hears so."""
+        """End it as if the other side had; whatever waits on it fails."""
         known = self._known.get(key)
         if known is not None and known.link is not None:
             known.link.end("closed by this client", now_ms)
@@ -225,7 +226,7 @@ class NodeConnections:
             known = self._known[key] = NodeConnection(address)
         connection = known
         connection.last_attempt_ms = now_ms
-        connection.asks_until_ms = now_ms + self._setup.pause_ms(connection.setup_failures)
+        connection.setup_until_ms = now_ms + self._setup.pause_ms(connection.setup_failures)
         connection.link = self._links.open(
             address.host,
             address.port,
@@ -235,11 +236,11 @@ class NodeConnections:
         )
 
     def _opened(self, connection: NodeConnection, now_ms: int) -> None:
-        connection.asks_until_ms = None
+        connection.setup_until_ms = None
         connection.setup_failures = 0
-        self._ask_versions(connection, _NEWEST_API_VERSIONS, now_ms)
+        self._request_versions(connection, _NEWEST_API_VERSIONS, now_ms)
 
-    def _ask_versions(self, connection: NodeConnection, version: int, now_ms: int) -> None:
+    def _request_versions(self, connection: NodeConnection, version: int, now_ms: int) -> None:
         assert connection.link is not None
         request = ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION
@@ -248,12 +249,12 @@ class NodeConnections:
             ApiVersionsRequest.api_key,
             version,
             encode(request, version),
-            lambda body, now_ms: self._told_versions(connection, version, body, now_ms),
+            lambda body, now_ms: self._on_versions(connection, version, body, now_ms),
             timeout_ms=self._config.request_timeout_ms,
             now_ms=now_ms,
         )
 
-    def _told_versions(
+    def _on_versions(
         self, connection: NodeConnection, version: int, body: memoryview | NoAnswer, now_ms: int
     ) -> None:
         if isinstance(body, NoAnswer):
@@ -262,7 +263,7 @@ class NodeConnections:
             raise MalformedMessage("an answer without an error code")
         (error_code,) = struct.unpack_from(">h", body)
         if error_code == ErrorCode.UNSUPPORTED_VERSION and version > _OLDEST_API_VERSIONS:
-            self._ask_versions(connection, _OLDEST_API_VERSIONS, now_ms)
+            self._request_versions(connection, _OLDEST_API_VERSIONS, now_ms)
             return
         if error_code != ErrorCode.NONE:
             raise MalformedMessage(f"no versions but error {error_code}")
@@ -275,9 +276,9 @@ class NodeConnections:
 
     def _closed(self, key: NodeKey, connection: NodeConnection, reason: str, now_ms: int) -> None:
         connection.last_end = reason
-        if connection.asks_until_ms is not None:
+        if connection.setup_until_ms is not None:
             connection.setup_failures += 1
-        connection.asks_until_ms = None
+        connection.setup_until_ms = None
         connection.link = None
         connection.versions = None
         connection.may_connect_at_ms = now_ms + self._reconnect.pause_ms(connection.failures)

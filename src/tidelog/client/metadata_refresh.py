@@ -1,6 +1,6 @@
-"""When to ask for metadata, and whom.
+"""When to ask for metadata, and which node.
 
-It is asked for when somebody doubts it, when it is old, and at once for a topic that is new. A
+It is asked for when something contradicts it, when it is old, and at once for a new topic. A
 pause lies between two requests, longer each time as long as they bring nothing new. Any broker may
 be asked: the one with the least to do. When none of them can be reached, the addresses that the
 program gave are tried again.
@@ -50,33 +50,33 @@ class MetadataRefresh:
             first_ms=config.retry_backoff_ms, most_ms=config.retry_backoff_max_ms, random=random
         )
         self._topics: dict[str, None] = {}
-        self._is_asked = False
-        self._is_wanted = True
+        self._is_sent = False
+        self._is_requested = True
         self._has_new_topic = False
         self._failures = 0
-        self._no_news = 0
+        self._unchanged = 0
         """How many answers in a row brought nothing new."""
         self._allowed_at_ms = 0
         self._expires_at_ms = 0
         self._trying_since_ms: int | None = None
 
-    # What machines want
+    # What machines ask for
 
-    def want_topic(self, topic: str) -> None:
+    def add_topic(self, topic: str) -> None:
         """Ask about it from now on; at once, if it is new."""
         if topic not in self._topics:
             self._topics[topic] = None
-            self.ask_at_once()
+            self.request_update_now()
 
-    def ask_at_once(self) -> None:
-        """Without the pause: somebody needs what nobody has asked for yet."""
+    def request_update_now(self) -> None:
+        """Without the pause: something is needed that was never asked for yet."""
         self._has_new_topic = True
-        self._no_news = 0
+        self._unchanged = 0
         self._allowed_at_ms = 0
 
-    def doubt(self) -> None:
-        """Something does not fit: ask again, after the pause."""
-        self._is_wanted = True
+    def request_update(self) -> None:
+        """Something contradicts the metadata: ask again, after the pause."""
+        self._is_requested = True
 
     # The machine
 
@@ -84,7 +84,7 @@ class MetadataRefresh:
         """A connection ended; perhaps its broker is not what we believe."""
         if self._is_due(now_ms):
             self._failed(now_ms)
-        self.doubt()
+        self.request_update()
 
     def run(self, now_ms: int) -> None:
         if not self._is_due(now_ms):
@@ -100,23 +100,23 @@ class MetadataRefresh:
         if chosen is None:
             self._wait_for_any(now_ms)
         elif self._connections.is_usable(chosen[0]):
-            self._ask(chosen[0], now_ms)
+            self._send(chosen[0], now_ms)
         elif not self._is_any_soon_ready(now_ms):
             self._connections.make_usable(*chosen, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        if self._is_asked:
+        if self._is_sent:
             return None
         return self._due_at_ms()
 
     def _due_at_ms(self) -> int:
-        wanted = self._is_wanted or self._has_new_topic
+        wanted = self._is_requested or self._has_new_topic
         return max(0 if wanted else self._expires_at_ms, self._allowed_at_ms)
 
     def _is_due(self, now_ms: int) -> bool:
-        return not self._is_asked and self._due_at_ms() <= now_ms
+        return not self._is_sent and self._due_at_ms() <= now_ms
 
-    # Whom to ask
+    # Which node to ask
 
     def _least_loaded(self, now_ms: int) -> Node | None:
         return least_loaded(self._metadata, self._connections, self._random, now_ms)
@@ -141,11 +141,11 @@ class MetadataRefresh:
         self._trying_since_ms = now_ms
         for key in keys:
             self._connections.close(key, now_ms)
-        self.ask_at_once()
+        self.request_update_now()
 
-    # Asking
+    # Requests and answers
 
-    def _ask(self, key: NodeKey, now_ms: int) -> None:
+    def _send(self, key: NodeKey, now_ms: int) -> None:
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in self._topics],
             allow_auto_topic_creation=self._config.creates_topics,
@@ -154,32 +154,32 @@ class MetadataRefresh:
         if version is None or version < NULL_MEANS_ALL_FROM:
             self._failed(now_ms)
             return
-        self._is_asked = True
+        self._is_sent = True
         self._has_new_topic = False
-        self._is_wanted = False
-        self._connections.ask(key, request, version, self._answered, now_ms=now_ms)
+        self._is_requested = False
+        self._connections.send(key, request, version, self._answered, now_ms=now_ms)
 
     def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._is_asked = False
+        self._is_sent = False
         if not isinstance(answer, MetadataResponse) or not answer.brokers:
             self._failed(now_ms)
             return
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
-            self.doubt()
+            self.request_update()
             self._rebootstrap(now_ms)
             return
         has_news = self._metadata.apply(answer)
         self._trying_since_ms = None
         self._failures = 0
-        self._no_news = 0 if has_news else self._no_news + 1
+        self._unchanged = 0 if has_news else self._unchanged + 1
         if not self._has_new_topic:
-            self._allowed_at_ms = now_ms + self._back_off.pause_ms(max(0, self._no_news - 1))
+            self._allowed_at_ms = now_ms + self._back_off.pause_ms(max(0, self._unchanged - 1))
         self._expires_at_ms = now_ms + self._config.metadata_max_age_ms
-        if self._has_doubtful_part():
-            self.doubt()
+        if self._has_stale_part():
+            self.request_update()
         self._trace.emit(MetadataRefreshed(topics=len(answer.topics), has_news=has_news))
 
-    def _has_doubtful_part(self) -> bool:
+    def _has_stale_part(self) -> bool:
         for topic in self._metadata.topics.values():
             if topic.error in STALE_METADATA:
                 return True
@@ -188,6 +188,6 @@ class MetadataRefresh:
         return False
 
     def _failed(self, now_ms: int) -> None:
-        self._is_wanted = True
+        self._is_requested = True
         self._allowed_at_ms = now_ms + self._back_off.pause_ms(self._failures)
         self._failures += 1

@@ -15,7 +15,7 @@ from typing import TypeVar
 from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.cluster import (
     ClusterDescription,
-    QuorumDescription,
+    QuorumInfo,
     describe_cluster,
     describe_quorum,
 )
@@ -111,7 +111,7 @@ class AdminFanout:
 
     def quorum(
         self, nodes: Iterable[int], *, timeout_s: float = ANSWER_TIMEOUT_S
-    ) -> QuorumDescription | None:
+    ) -> QuorumInfo | None:
         """As the newest leader sees it; None if no node knows of one."""
         answers = self.ask_each(
             {each: (each, QUORUM_NOW) for each in nodes},
@@ -125,7 +125,7 @@ class AdminFanout:
         self, nodes: Iterable[int], question: Question[T], *, timeout_s: float = ANSWER_TIMEOUT_S
     ) -> tuple[int | None, dict[int, T]]:
         """The active controller, and the answers; at least its own if it gives one."""
-        questions: dict[tuple[int, bool], tuple[int, Question[T | QuorumDescription | None]]] = {}
+        questions: dict[tuple[int, bool], tuple[int, Question[T | QuorumInfo | None]]] = {}
         for each in nodes:
             questions[each, False] = (each, QUORUM_NOW)  # type: ignore[assignment]
             questions[each, True] = (each, question)  # type: ignore[assignment]
@@ -151,9 +151,9 @@ class AdminFanout:
             return unfenced(views[controller])
         return max(map(unfenced, views.values()), key=len, default=frozenset())
 
-    def _quorum_of(self, answers: Iterable[object]) -> QuorumDescription | None:
+    def _quorum_of(self, answers: Iterable[object]) -> QuorumInfo | None:
         """The newest quorum, once a majority of voters agrees: then there can be no newer one."""
-        quorums = [each for each in answers if isinstance(each, QuorumDescription)]
+        quorums = [each for each in answers if isinstance(each, QuorumInfo)]
         newest = newest_quorum(quorums)
         if newest is None:
             return None
@@ -176,9 +176,9 @@ class AdminFanout:
 QUORUM_NOW = describe_quorum().at_once()
 
 
-def newest_quorum(answers: Iterable[object]) -> QuorumDescription | None:
+def newest_quorum(answers: Iterable[object]) -> QuorumInfo | None:
     """The one with the highest quorum epoch, if it has a leader."""
-    quorums = [each for each in answers if isinstance(each, QuorumDescription)]
+    quorums = [each for each in answers if isinstance(each, QuorumInfo)]
     known = [each for each in quorums if each.leader_id is not None]
     return max(known, key=lambda each: each.quorum_epoch, default=None)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.client.admin.cluster import ClusterDescription, QuorumDescription, describe_cluster
+from tidelog.client.admin.cluster import ClusterDescription, QuorumInfo, describe_cluster
 from tidelog.client.admin.descriptions import (
     MetadataDescription,
     describe_metadata,
@@ -34,7 +34,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
 PARTITIONS_MAX = 200
-Answer = QuorumDescription | ClusterDescription | MetadataDescription | None
+Answer = QuorumInfo | ClusterDescription | MetadataDescription | None
 Offsets = dict[TopicPartition, ListedOffset]
 
 

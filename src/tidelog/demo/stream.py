@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidelog.client.producer.outcome import SendOk, SendTicket
-from tidelog.client.shells.acks_journal import AcksJournal, word
+from tidelog.client.shells.acks_journal import AcksJournal, outcome_name
 from tidelog.client.shells.acks_journal import OutcomeCounts as Outcomes
 from tidelog.client.shells.blocking_clients import Producer, RequestFailed, TimedOut
 from tidelog.client.shells.closeable import Closeable
@@ -132,7 +132,7 @@ class OrderStream(Closeable):
             self._topic,
             record.value,
             key=record.key,
-            on_told=partial(self._on_outcome, record, sent_s),
+            on_done=partial(self._on_outcome, record, sent_s),
         )
 
     def _on_outcome(self, record: OrderRecord, sent_s: float, ticket: SendTicket) -> None:
@@ -140,7 +140,7 @@ class OrderStream(Closeable):
         assert outcome is not None
         acked_s = time.monotonic()
         self._outcomes.add(outcome)
-        self._journal.told(
+        self._journal.write_outcome(
             record.number, ticket, sent_us=int(sent_s * 1e6), told_us=int(acked_s * 1e6)
         )
         position = None
@@ -152,7 +152,10 @@ class OrderStream(Closeable):
             position = RecordPosition(ticket.partition.index, outcome.offset)
         self._results.append(
             StreamedRecord(
-                kind=record.kind, order=record.order, outcome=word(outcome), position=position
+                kind=record.kind,
+                order=record.order,
+                outcome=outcome_name(outcome),
+                position=position,
             )
         )
         if position is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tidelog.cli.quorum import quorum_json, quorum_text
-from tidelog.client.admin.cluster import QuorumDescription, QuorumReplica
+from tidelog.client.admin.cluster import QuorumInfo, QuorumReplica
 from tidelog.core.model.errors import ErrorCode
 
-TOLD = QuorumDescription(
+TOLD = QuorumInfo(
     ErrorCode.NONE,
     2,
     7,

@@ -14,13 +14,13 @@ from tidelog.core.model.errors import ErrorCode
 
 NONE = ErrorCode.NONE
 WELL = DescribedPartition(
-    told=PartitionDescription(0, 1, 5, (1, 2, 3), (1, 2, 3), (), NONE, (), ()),
+    state=PartitionDescription(0, 1, 5, (1, 2, 3), (1, 2, 3), (), NONE, (), ()),
     high_watermark=1_000,
     log_end_offsets={1: 1_005, 2: 1_000, 3: None},
 )
-SHRUNK = DescribedPartition(told=PartitionDescription(1, 2, 6, (1, 2), (2,), (1,), NONE, (1,), ()))
-HEADLESS = DescribedPartition(told=PartitionDescription(2, None, 7, (1, 2), (2,), (2,), NONE))
-ORPHAN = DescribedPartition(told=PartitionDescription(3, 2, 7, (1, 2), (2, 1), (2,), NONE))
+SHRUNK = DescribedPartition(state=PartitionDescription(1, 2, 6, (1, 2), (2,), (1,), NONE, (1,), ()))
+HEADLESS = DescribedPartition(state=PartitionDescription(2, None, 7, (1, 2), (2,), (2,), NONE))
+ORPHAN = DescribedPartition(state=PartitionDescription(3, 2, 7, (1, 2), (2, 1), (2,), NONE))
 
 
 def survey(*partitions: DescribedPartition) -> DescribedTopics:
@@ -84,7 +84,7 @@ def test_filters_leave_what_is_in_trouble() -> None:
 
     def kept(*, under_replicated: bool, unavailable: bool) -> list[int]:
         shown = filtered(found, under_replicated=under_replicated, unavailable=unavailable)
-        return [p.told.partition for t in shown.topics.values() for p in t.partitions]
+        return [p.state.partition for t in shown.topics.values() for p in t.partitions]
 
     assert kept(under_replicated=False, unavailable=False) == [0, 1, 2, 3]
     assert kept(under_replicated=True, unavailable=False) == [1, 2]

@@ -34,7 +34,7 @@ class Given:
         config = client_config({"bootstrap.servers": self.cluster.bootstrap, **given})
         self.host = Host(self.cluster, config, seed=seed)
         self.client = self.host.client
-        self.client.refresh.want_topic("t")
+        self.client.refresh.add_topic("t")
 
     def start(self) -> None:
         self.host.do(lambda now_ms: None)
@@ -87,7 +87,7 @@ def test_a_new_topic_is_asked_for_at_once() -> None:
     given.clock.run_for(10_000)
     given.cluster.create("u")
 
-    given.host.do(lambda now_ms: given.client.refresh.want_topic("u"))
+    given.host.do(lambda now_ms: given.client.refresh.add_topic("u"))
     given.clock.run_for(5)
 
     assert [each.name for each in given.asked()[-1].request.topics] == ["t", "u"]
@@ -112,7 +112,7 @@ def test_another_broker_is_asked_when_one_is_dead() -> None:
     given.cluster.kill(given.asked()[0].broker_id)
     given.cluster["t-0"].elect(2)
 
-    given.host.do(lambda now_ms: given.client.refresh.doubt())
+    given.host.do(lambda now_ms: given.client.refresh.request_update())
     given.clock.run_until(
         lambda: given.client.metadata.leader(TopicPartition("t", 0)) == Leader(2, 1),
         within_ms=1_000,
@@ -126,7 +126,7 @@ def test_when_all_known_brokers_are_gone_the_given_addresses_are_tried_again() -
     given.clock.run_until(given.knows)
     for broker in (1, 2, 3):
         given.cluster.kill(broker)
-    given.host.do(lambda now_ms: given.client.refresh.doubt())
+    given.host.do(lambda now_ms: given.client.refresh.request_update())
     given.clock.run_for(5_000)
     assert given.host.trace.of(Rebootstrapped)
 
@@ -166,7 +166,7 @@ def test_a_broker_may_ask_for_a_new_beginning() -> None:
         return None
 
     given.cluster.rules.append(rule)
-    given.host.do(lambda now_ms: given.client.refresh.doubt())
+    given.host.do(lambda now_ms: given.client.refresh.request_update())
     given.clock.run_for(2_000)
 
     assert given.host.trace.of(Rebootstrapped) and given.knows()

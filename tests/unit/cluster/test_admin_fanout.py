@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.client.admin.cluster import QuorumDescription
+from tidelog.client.admin.cluster import QuorumInfo
 from tidelog.client.admin.topics import PartitionDescription, TopicDescription
 from tidelog.cluster.admin_fanout import best_description, newest_quorum
 from tidelog.core.model.errors import ErrorCode
@@ -13,8 +13,8 @@ def topic(leader: int, leader_epoch: int, *, error: ErrorCode = ErrorCode.NONE) 
     return TopicDescription(error, "orders", b"", {0: told} if error == ErrorCode.NONE else {})
 
 
-def quorum(leader: int | None, quorum_epoch: int) -> QuorumDescription:
-    return QuorumDescription(ErrorCode.NONE, leader, quorum_epoch, 0, (), ())
+def quorum(leader: int | None, quorum_epoch: int) -> QuorumInfo:
+    return QuorumInfo(ErrorCode.NONE, leader, quorum_epoch, 0, (), ())
 
 
 def test_the_controller_is_believed_whatever_others_say() -> None:

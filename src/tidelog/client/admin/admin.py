@@ -1,4 +1,4 @@
-"""The admin: asks questions, of the right node, until there is an answer or the time is up."""
+"""The admin: asks questions of the right node until there is an answer or the time is up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Failed(NamedTuple):
-    """Nobody answered in time, or nobody can."""
+    """No node answered in time, or none can."""
 
     reason: str
     is_unsupported: bool = False
@@ -38,11 +38,11 @@ class AdminMachine:
         now_ms: int,
         timeout_ms: int = API_TIMEOUT_MS,
     ) -> None:
-        """`then(result, now_ms)` hears what the question promises, or Failed."""
-        _Asking(self._client, question, then, deadline_ms=now_ms + timeout_ms)
+        """`then(result, now_ms)` gets what the question promises, or Failed."""
+        _RunningQuestion(self._client, question, then, deadline_ms=now_ms + timeout_ms)
 
 
-class _Asking(Generic[T]):
+class _RunningQuestion(Generic[T]):
     """One question on its way, attached to the client until it is answered."""
 
     def __init__(
@@ -57,60 +57,60 @@ class _Asking(Generic[T]):
         self._question = question
         self._then = then
         self._deadline_ms = deadline_ms
-        self._is_asked = False
+        self._is_sent = False
         self._failures = 0
         self._retry_at_ms = 0
-        self._trouble: str | None = None
+        self._reason: str | None = None
         self._back_off = BackOff(
             first_ms=client.config.retry_backoff_ms,
             most_ms=client.config.retry_backoff_max_ms,
             random=client.random,
         )
-        if isinstance(question.whom, LeaderOf):
-            client.refresh.want_topic(question.whom.partition.topic)
+        if isinstance(question.target, LeaderOf):
+            client.refresh.add_topic(question.target.partition.topic)
         client.attach(self)
 
     def run(self, now_ms: int) -> None:
         if now_ms >= self._deadline_ms:
-            trouble = self._trouble or self._nobody_reached()
-            self._end(Failed(f"no answer in time: {trouble}"), now_ms)
-        elif not self._is_asked and now_ms >= self._retry_at_ms:
+            reason = self._reason or self._none_reached()
+            self._end(Failed(f"no answer in time: {reason}"), now_ms)
+        elif not self._is_sent and now_ms >= self._retry_at_ms:
             node = self._node(now_ms)
             if node is not None:
-                self._ask(node, now_ms)
+                self._send(node, now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
         return (self._deadline_ms, self._retry_at_ms)
 
     def _node(self, now_ms: int) -> NodeKey | None:
-        """Whom to ask now; None while there is nobody."""
-        whom = self._question.whom
-        if isinstance(whom, AnyNode):
+        """The node to ask now; None while there is none."""
+        target = self._question.target
+        if isinstance(target, AnyNode):
             return self._client.usable_node(now_ms)
         metadata = self._client.metadata
         connections = self._client.connections
-        if isinstance(whom, TheNode):
-            self._trouble = f"{whom.address} could not be reached"
-            key = f"{whom.address}{whom.lane}"
-            return key if connections.make_usable(key, whom.address, now_ms) else None
-        if isinstance(whom, LeaderOf):
-            broker_id = metadata.leader(whom.partition).broker_id
-            self._trouble = f"{whom.partition} has no leader"
+        if isinstance(target, TheNode):
+            self._reason = f"{target.address} could not be reached"
+            key = f"{target.address}{target.connection_name}"
+            return key if connections.make_usable(key, target.address, now_ms) else None
+        if isinstance(target, LeaderOf):
+            broker_id = metadata.leader(target.partition).broker_id
+            self._reason = f"{target.partition} has no leader"
         else:
-            broker_id = whom.broker_id
-            self._trouble = f"broker {broker_id} could not be reached"
+            broker_id = target.broker_id
+            self._reason = f"broker {broker_id} could not be reached"
         address = metadata.address(broker_id) if broker_id is not None else None
         if broker_id is None or address is None:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             return None
         return broker_id if connections.make_usable(broker_id, address, now_ms) else None
 
-    def _nobody_reached(self) -> str:
-        tried = self._client.connections.troubles()
-        told = ", ".join(f"{address} ({reason})" for address, reason in tried)
-        return f"no node could be reached: {told}" if told else "no node could be reached"
+    def _none_reached(self) -> str:
+        failures = self._client.connections.failures()
+        tried = ", ".join(f"{address} ({reason})" for address, reason in failures)
+        return f"no node could be reached: {tried}" if tried else "no node could be reached"
 
-    def _ask(self, node: NodeKey, now_ms: int) -> None:
+    def _send(self, node: NodeKey, now_ms: int) -> None:
         question = self._question
         version = self._client.connections.version(
             node, type(question.request), at_most=question.version_max
@@ -120,23 +120,25 @@ class _Asking(Generic[T]):
             reason = f"node {node} speaks no version of {name} that we do"
             self._end(Failed(reason, is_unsupported=True), now_ms)
             return
-        self._is_asked = True
-        self._client.connections.ask(node, question.request, version, self._answered, now_ms=now_ms)
+        self._is_sent = True
+        self._client.connections.send(
+            node, question.request, version, self._answered, now_ms=now_ms
+        )
 
     def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._is_asked = False
+        self._is_sent = False
         if isinstance(answer, NoAnswer):
             self._retry(answer.reason, now_ms)
             return
         result = self._question.read(answer)
         if isinstance(result, RetryLater):
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             self._retry(result.error.name, now_ms)
         else:
             self._end(result, now_ms)
 
     def _retry(self, reason: str, now_ms: int) -> None:
-        self._trouble = reason
+        self._reason = reason
         self._retry_at_ms = now_ms + self._back_off.pause_ms(self._failures)
         self._failures += 1
 

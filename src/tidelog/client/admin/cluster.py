@@ -66,7 +66,7 @@ class QuorumReplica(NamedTuple):
     last_caught_up_ms: int | None = None
 
 
-class QuorumDescription(NamedTuple):
+class QuorumInfo(NamedTuple):
     """The quorum as its leader sees it, or why not."""
 
     error: ErrorCode
@@ -81,7 +81,7 @@ class QuorumDescription(NamedTuple):
 def describe_cluster(
     *, broker_id: int | None = None, with_fenced: bool = False
 ) -> Question[ClusterDescription]:
-    """As anybody, or as this broker, knows it."""
+    """As any broker, or as this broker, knows it."""
 
     def read(answer: Message) -> ClusterDescription:
         assert isinstance(answer, DescribeClusterResponse)
@@ -94,15 +94,15 @@ def describe_cluster(
 
     request = DescribeClusterRequest(include_fenced_brokers=with_fenced)
     newest = None if with_fenced else _LISTS_FENCED_FROM - 1
-    return Question(request=request, read=read, whom=_whom(broker_id), version_max=newest)
+    return Question(request=request, read=read, target=_target(broker_id), version_max=newest)
 
 
-def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumDescription]:
+def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumInfo]:
     """Answered by the leader of the quorum, whoever is asked."""
     partition = DescribeQuorumRequestPartition(partition_index=0)
     topic = DescribeQuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=[partition])
 
-    def read(answer: Message) -> QuorumDescription | RetryLater:
+    def read(answer: Message) -> QuorumInfo | RetryLater:
         assert isinstance(answer, DescribeQuorumResponse)
         error = ErrorCode.from_wire(answer.error_code)
         if not answer.topics or not answer.topics[0].partitions:
@@ -111,22 +111,22 @@ def describe_quorum(*, broker_id: int | None = None) -> Question[QuorumDescripti
                 if error != ErrorCode.NONE
                 else RetryLater(ErrorCode.NOT_CONTROLLER)
             )
-        told = answer.topics[0].partitions[0]
-        error = ErrorCode.from_wire(told.error_code) if error == ErrorCode.NONE else error
+        quorum = answer.topics[0].partitions[0]
+        error = ErrorCode.from_wire(quorum.error_code) if error == ErrorCode.NONE else error
         if needs_another_try(error, of_leader=True):
             return RetryLater(error)
-        return QuorumDescription(
+        return QuorumInfo(
             error,
-            _known(told.leader_id),
-            told.leader_epoch,
-            _known(told.high_watermark),
-            _replicas(told.current_voters),
-            _replicas(told.observers),
-            told.error_message or answer.error_message,
+            _known(quorum.leader_id),
+            quorum.leader_epoch,
+            _known(quorum.high_watermark),
+            _replicas(quorum.current_voters),
+            _replicas(quorum.observers),
+            quorum.error_message or answer.error_message,
         )
 
     request = DescribeQuorumRequest(topics=[topic])
-    return Question(request=request, read=read, whom=_whom(broker_id))
+    return Question(request=request, read=read, target=_target(broker_id))
 
 
 def elect_leaders(
@@ -134,10 +134,10 @@ def elect_leaders(
 ) -> Question[dict[TopicPartition, AdminOutcome]]:
     """PREFERRED or UNCLEAN, for these partitions or for all that can be helped."""
     topics: dict[str, TopicPartitions] | None = None
-    asked = None if partitions is None else tuple(partitions)
-    if asked is not None:
+    wanted = None if partitions is None else tuple(partitions)
+    if wanted is not None:
         topics = {}
-        for each in asked:
+        for each in wanted:
             topic = topics.setdefault(each.topic, TopicPartitions(topic=each.topic))
             topic.partitions.append(each.index)
     request = ElectLeadersRequest(
@@ -151,8 +151,10 @@ def elect_leaders(
         if needs_another_try(error):
             return RetryLater(error)
         if error != ErrorCode.NONE and not answer.replica_election_results:
-            # Refused as a whole: nobody must take it for an election that nobody needed.
-            return RetryLater(error) if asked is None else dict.fromkeys(asked, AdminOutcome(error))
+            # Refused as a whole: it must not look like an election that was not needed.
+            return (
+                RetryLater(error) if wanted is None else dict.fromkeys(wanted, AdminOutcome(error))
+            )
         return {
             TopicPartition(topic.topic, each.partition_id): AdminOutcome(
                 ErrorCode.from_wire(each.error_code) if error == ErrorCode.NONE else error,
@@ -166,7 +168,7 @@ def elect_leaders(
 
 
 def unregister_broker(broker_id: int) -> Question[AdminOutcome]:
-    """Forget a broker that will not come back."""
+    """Remove the registration of a broker that will not come back."""
 
     def read(answer: Message) -> AdminOutcome | RetryLater:
         assert isinstance(answer, UnregisterBrokerResponse)
@@ -175,7 +177,7 @@ def unregister_broker(broker_id: int) -> Question[AdminOutcome]:
     return Question(request=UnregisterBrokerRequest(broker_id=broker_id), read=read)
 
 
-def _replicas(told: Iterable[ReplicaState]) -> tuple[QuorumReplica, ...]:
+def _replicas(states: Iterable[ReplicaState]) -> tuple[QuorumReplica, ...]:
     return tuple(
         QuorumReplica(
             each.replica_id,
@@ -184,11 +186,11 @@ def _replicas(told: Iterable[ReplicaState]) -> tuple[QuorumReplica, ...]:
             _known(each.last_fetch_timestamp),
             _known(each.last_caught_up_timestamp),
         )
-        for each in told
+        for each in states
     )
 
 
-def _whom(broker_id: int | None) -> AnyNode | TheBroker:
+def _target(broker_id: int | None) -> AnyNode | TheBroker:
     return AnyNode() if broker_id is None else TheBroker(broker_id)
 
 

@@ -77,15 +77,19 @@ def describe_configs(
 
     def read(answer: Message) -> ConfigDescription:
         assert isinstance(answer, DescribeConfigsResponse)
-        told = answer.results[0]
+        described = answer.results[0]
         configs = {
             each.name: ConfigEntry(each.value, source_of(each.config_source), each.read_only)
-            for each in told.configs
+            for each in described.configs
         }
-        return ConfigDescription(ErrorCode.from_wire(told.error_code), told.error_message, configs)
+        return ConfigDescription(
+            ErrorCode.from_wire(described.error_code),
+            described.error_message,
+            configs,
+        )
 
     return Question(
-        request=DescribeConfigsRequest(resources=[resource]), read=read, whom=_whom(kind, name)
+        request=DescribeConfigsRequest(resources=[resource]), read=read, target=_target(kind, name)
     )
 
 
@@ -109,10 +113,10 @@ def alter_configs(
         assert isinstance(answer, IncrementalAlterConfigsResponse)
         return outcome(answer.responses[0].error_code, answer.responses[0].error_message)
 
-    return Question(request=request, read=read, whom=_whom(kind, name))
+    return Question(request=request, read=read, target=_target(kind, name))
 
 
-def _whom(kind: ResourceKind, name: str) -> AnyNode | TheBroker:
+def _target(kind: ResourceKind, name: str) -> AnyNode | TheBroker:
     if kind == ResourceKind.BROKER and name != CLUSTER_DEFAULT:
         return TheBroker(int(name))
     return AnyNode()

@@ -56,7 +56,7 @@ class PartitionPage(NamedTuple):
     """Some partitions by name, and where the next page begins; None: this was the last."""
 
     partitions: dict[TopicPartition, PartitionDescription]
-    go_on_at: TopicPartition | None
+    next_at: TopicPartition | None
 
 
 def describe_metadata(
@@ -71,14 +71,14 @@ def describe_metadata(
             each.node_id: BrokerNode(each.node_id, Address(each.host, each.port), each.rack)
             for each in answer.brokers
         }
-        told = [described_by_metadata(each) for each in answer.topics]
+        found = [described_by_metadata(each) for each in answer.topics]
         return MetadataDescription(
-            answer.cluster_id, brokers, {topic.name: topic for topic in told}
+            answer.cluster_id, brokers, {topic.name: topic for topic in found}
         )
 
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    whom = AnyNode() if broker_id is None else TheBroker(broker_id)
-    return Question(request=request, read=read, whom=whom)
+    target = AnyNode() if broker_id is None else TheBroker(broker_id)
+    return Question(request=request, read=read, target=target)
 
 
 def describe_partition_page(
@@ -96,8 +96,8 @@ def describe_partition_page(
             for topic in answer.topics
             for each in topic.partitions
         }
-        told = answer.next_cursor
-        next_at = None if told is None else TopicPartition(told.topic_name, told.partition_index)
+        after = answer.next_cursor
+        next_at = None if after is None else TopicPartition(after.topic_name, after.partition_index)
         return PartitionPage(found, next_at)
 
     topics = [TopicRequest(name=name) for name in sorted(names)]
@@ -116,17 +116,17 @@ def describe_topic_configs(names: Iterable[str]) -> Question[dict[str, ConfigDes
     def read(answer: Message) -> dict[str, ConfigDescription]:
         assert isinstance(answer, DescribeConfigsResponse)
         return {
-            told.resource_name: ConfigDescription(
-                ErrorCode.from_wire(told.error_code),
-                told.error_message,
+            resource.resource_name: ConfigDescription(
+                ErrorCode.from_wire(resource.error_code),
+                resource.error_message,
                 {
                     each.name: ConfigEntry(
                         each.value, source_of(each.config_source), each.read_only
                     )
-                    for each in told.configs
+                    for each in resource.configs
                 },
             )
-            for told in answer.results
+            for resource in answer.results
         }
 
     return Question(request=DescribeConfigsRequest(resources=resources), read=read)
@@ -155,10 +155,10 @@ def log_end_offsets(
 
 
 def _list_offsets(
-    asked: Mapping[TopicPartition, int], *, broker_id: int, replica_id: int
+    timestamps: Mapping[TopicPartition, int], *, broker_id: int, replica_id: int
 ) -> Question[dict[TopicPartition, ListedOffset]]:
     topics: dict[str, ListOffsetsTopic] = {}
-    for partition, timestamp_ms in asked.items():
+    for partition, timestamp_ms in timestamps.items():
         topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
         topic.partitions.append(
             ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
@@ -167,18 +167,18 @@ def _list_offsets(
     def read(answer: Message) -> dict[TopicPartition, ListedOffset]:
         assert isinstance(answer, ListOffsetsResponse)
         return {
-            TopicPartition(topic.name, told.partition_index): ListedOffset(
-                ErrorCode.from_wire(told.error_code),
-                _known(told.offset) if told.error_code == ErrorCode.NONE else None,
-                _known(told.timestamp),
-                _known(told.leader_epoch),
+            TopicPartition(topic.name, each.partition_index): ListedOffset(
+                ErrorCode.from_wire(each.error_code),
+                _known(each.offset) if each.error_code == ErrorCode.NONE else None,
+                _known(each.timestamp),
+                _known(each.leader_epoch),
             )
             for topic in answer.topics
-            for told in topic.partitions
+            for each in topic.partitions
         }
 
     request = ListOffsetsRequest(replica_id=replica_id, topics=list(topics.values()))
-    return Question(request=request, read=read, whom=TheBroker(broker_id))
+    return Question(request=request, read=read, target=TheBroker(broker_id))
 
 
 def _known(number: int) -> int | None:

@@ -44,8 +44,6 @@ from tidelog.core.wire.sentinels import (
     UP_TO_HIGH_WATERMARK,
 )
 
-"""The replica id that makes a follower answer, and a leader tell its log end."""
-
 
 class ListedOffset(NamedTuple):
     """An offset, or why not; no offset and no error: there is no such record."""
@@ -95,13 +93,13 @@ def list_offset(
     broker_id: int | None = None,
     leader_epoch: int | None = None,
 ) -> Question[ListedOffset]:
-    """As a consumer asks: by time, or EARLIEST, LATEST, LARGEST_TIMESTAMP."""
-    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
+    """As a consumer asks: by time, or EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP."""
+    wanted = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
     if leader_epoch is not None:
-        asked.current_leader_epoch = leader_epoch
+        wanted.current_leader_epoch = leader_epoch
     return _list_offset(
         partition,
-        asked,
+        wanted,
         replica_id=CONSUMER_REPLICA_ID,
         isolation_level=int(is_read_committed),
         broker_id=broker_id,
@@ -118,36 +116,43 @@ def last_stable_offset(partition: TopicPartition) -> Question[ListedOffset]:
 
 def log_end_offset(partition: TopicPartition, *, broker_id: int) -> Question[ListedOffset]:
     """Of the replica on this broker, leader or not: `end(b)` of the scenarios."""
-    asked = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST_TIMESTAMP)
+    wanted = ListOffsetsPartition(partition_index=partition.index, timestamp=LATEST_TIMESTAMP)
     return _list_offset(
-        partition, asked, replica_id=DEBUGGING_REPLICA_ID, isolation_level=0, broker_id=broker_id
+        partition,
+        wanted,
+        replica_id=DEBUGGING_REPLICA_ID,
+        isolation_level=0,
+        broker_id=broker_id,
     )
 
 
 def _list_offset(
     partition: TopicPartition,
-    asked: ListOffsetsPartition,
+    wanted: ListOffsetsPartition,
     *,
     replica_id: int,
     isolation_level: int,
     broker_id: int | None,
 ) -> Question[ListedOffset]:
-    topic = ListOffsetsTopic(name=partition.topic, partitions=[asked])
+    topic = ListOffsetsTopic(name=partition.topic, partitions=[wanted])
     request = ListOffsetsRequest(
         replica_id=replica_id, isolation_level=isolation_level, topics=[topic]
     )
 
     def read(answer: Message) -> ListedOffset | RetryLater:
         assert isinstance(answer, ListOffsetsResponse)
-        told = answer.topics[0].partitions[0]
-        error = ErrorCode.from_wire(told.error_code)
+        entry = answer.topics[0].partitions[0]
+        error = ErrorCode.from_wire(entry.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
         return ListedOffset(
-            error, _known(told.offset), _known(told.timestamp), _known(told.leader_epoch)
+            error,
+            _known(entry.offset),
+            _known(entry.timestamp),
+            _known(entry.leader_epoch),
         )
 
-    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+    return Question(request=request, read=read, target=_target(partition, broker_id))
 
 
 def end_of_leader_epoch(
@@ -158,22 +163,22 @@ def end_of_leader_epoch(
     current_leader_epoch: int | None = None,
 ) -> Question[LeaderEpochEnd]:
     """Where this leader epoch ends in the log of the leader, or of this broker."""
-    asked = OffsetForLeaderPartition(partition=partition.index, leader_epoch=leader_epoch)
+    wanted = OffsetForLeaderPartition(partition=partition.index, leader_epoch=leader_epoch)
     if current_leader_epoch is not None:
-        asked.current_leader_epoch = current_leader_epoch
-    topic = OffsetForLeaderTopic(topic=partition.topic, partitions=[asked])
+        wanted.current_leader_epoch = current_leader_epoch
+    topic = OffsetForLeaderTopic(topic=partition.topic, partitions=[wanted])
     replica_id = CONSUMER_REPLICA_ID if broker_id is None else DEBUGGING_REPLICA_ID
     request = OffsetForLeaderEpochRequest(replica_id=replica_id, topics=[topic])
 
     def read(answer: Message) -> LeaderEpochEnd | RetryLater:
         assert isinstance(answer, OffsetForLeaderEpochResponse)
-        told = answer.topics[0].partitions[0]
-        error = ErrorCode.from_wire(told.error_code)
+        entry = answer.topics[0].partitions[0]
+        error = ErrorCode.from_wire(entry.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
-        return LeaderEpochEnd(error, _known(told.leader_epoch), _known(told.end_offset))
+        return LeaderEpochEnd(error, _known(entry.leader_epoch), _known(entry.end_offset))
 
-    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+    return Question(request=request, read=read, target=_target(partition, broker_id))
 
 
 def describe_producers(
@@ -184,8 +189,8 @@ def describe_producers(
 
     def read(answer: Message) -> ProducersDescription | RetryLater:
         assert isinstance(answer, DescribeProducersResponse)
-        told = answer.topics[0].partitions[0]
-        error = ErrorCode.from_wire(told.error_code)
+        entry = answer.topics[0].partitions[0]
+        error = ErrorCode.from_wire(entry.error_code)
         if needs_another_try(error, of_leader=broker_id is None):
             return RetryLater(error)
         producers = tuple(
@@ -195,35 +200,35 @@ def describe_producers(
                 each.last_sequence + 1 if each.last_sequence >= 0 else None,
                 _known(each.current_txn_start_offset),
             )
-            for each in told.active_producers
+            for each in entry.active_producers
         )
         return ProducersDescription(error, producers)
 
     request = DescribeProducersRequest(topics=[topic])
-    return Question(request=request, read=read, whom=_whom(partition, broker_id))
+    return Question(request=request, read=read, target=_target(partition, broker_id))
 
 
 def delete_records(
     partition: TopicPartition, *, before_offset: int | None = None, timeout_ms: int = 30_000
 ) -> Question[RecordsDeleted]:
-    """Everything before this offset, or everything that is committed, may go."""
+    """Delete everything before this offset, or everything that is committed."""
     offset = UP_TO_HIGH_WATERMARK if before_offset is None else before_offset
-    asked = DeleteRecordsPartition(partition_index=partition.index, offset=offset)
-    topic = DeleteRecordsTopic(name=partition.topic, partitions=[asked])
+    wanted = DeleteRecordsPartition(partition_index=partition.index, offset=offset)
+    topic = DeleteRecordsTopic(name=partition.topic, partitions=[wanted])
     request = DeleteRecordsRequest(topics=[topic], timeout_ms=timeout_ms)
 
     def read(answer: Message) -> RecordsDeleted | RetryLater:
         assert isinstance(answer, DeleteRecordsResponse)
-        told = answer.topics[0].partitions[0]
-        error = ErrorCode.from_wire(told.error_code)
+        entry = answer.topics[0].partitions[0]
+        error = ErrorCode.from_wire(entry.error_code)
         if needs_another_try(error, of_leader=True):
             return RetryLater(error)
-        return RecordsDeleted(error, _known(told.low_watermark))
+        return RecordsDeleted(error, _known(entry.low_watermark))
 
-    return Question(request=request, read=read, whom=LeaderOf(partition))
+    return Question(request=request, read=read, target=LeaderOf(partition))
 
 
-def _whom(partition: TopicPartition, broker_id: int | None) -> LeaderOf | TheBroker:
+def _target(partition: TopicPartition, broker_id: int | None) -> LeaderOf | TheBroker:
     return LeaderOf(partition) if broker_id is None else TheBroker(broker_id)
 
 

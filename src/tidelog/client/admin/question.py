@@ -1,4 +1,4 @@
-"""A question to a cluster: the request, whom to ask, and what to make of the answer."""
+"""A question to a cluster: the request, which node to ask, and how to read the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class AnyNode(NamedTuple):
-    """Whoever can be reached; brokers pass on what only the controller may decide."""
+    """Any node that can be reached; brokers forward what only the controller may decide."""
 
 
 class LeaderOf(NamedTuple):
@@ -31,18 +31,18 @@ class TheBroker(NamedTuple):
 
 
 class TheNode(NamedTuple):
-    """Whoever is there: for nodes that the metadata does not name, such as fenced brokers."""
+    """The node at this address: for nodes that metadata does not name, such as fenced brokers."""
 
     address: Address
-    lane: str = ""
-    """Each lane is a connection of its own: answers come in order, so a slow one delays others."""
+    connection_name: str = ""
+    """Each name has a connection of its own: answers come in order, so a slow one delays others."""
 
 
 RequestTarget = AnyNode | LeaderOf | TheBroker | TheNode
 
 
 class RetryLater(NamedTuple):
-    """This answer is none yet: ask again after a pause."""
+    """There is no answer yet: ask again after a pause."""
 
     error: ErrorCode
 
@@ -60,35 +60,36 @@ class AdminOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(Generic[T]):
-    """Refusals are part of the answer; only what another try can cure is asked again."""
+    """A request and its reader. Refusals are part of the answer; only what another try can cure is
+    asked again."""
 
     request: Message
     read: Callable[[Message], T | RetryLater]
-    whom: RequestTarget = field(default_factory=AnyNode)
+    target: RequestTarget = field(default_factory=AnyNode)
     version_max: int | None = None
 
-    def to(self, whom: RequestTarget) -> Question[T]:
-        """The same question to somebody else."""
-        return replace(self, whom=whom)
+    def to(self, target: RequestTarget) -> Question[T]:
+        """The same question to another node."""
+        return replace(self, target=target)
 
     def at_once(self) -> Question[T | None]:
         """The same question without another try: None where it would be asked again."""
 
         def read(answer: Message) -> T | None:
-            told = self.read(answer)
-            return None if isinstance(told, RetryLater) else told
+            result = self.read(answer)
+            return None if isinstance(result, RetryLater) else result
 
         return Question(
-            request=self.request, read=read, whom=self.whom, version_max=self.version_max
+            request=self.request, read=read, target=self.target, version_max=self.version_max
         )
 
 
-_ASK_AGAIN = frozenset({ErrorCode.NOT_CONTROLLER})
+_RETRIED = frozenset({ErrorCode.NOT_CONTROLLER})
 _LEADER_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE})
 
 
 def needs_another_try(error: ErrorCode, *, of_leader: bool = False) -> bool:
-    return error in _ASK_AGAIN or (of_leader and error in _LEADER_MOVED)
+    return error in _RETRIED or (of_leader and error in _LEADER_MOVED)
 
 
 def outcome(code: int, message: str | None) -> AdminOutcome | RetryLater:

@@ -1,4 +1,4 @@
-"""Questions about topics: make, grow, delete, list and describe them."""
+"""Questions about topics: create, grow, delete, list and describe them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REQUEST_TIMEOUT_MS = 30_000
 
 
 class TopicCreation(NamedTuple):
-    """What became of a topic that was to be made."""
+    """The result of a topic's creation."""
 
     error: ErrorCode
     message: str | None
@@ -113,16 +113,16 @@ def create_topic(
 
     def read(answer: Message) -> TopicCreation | RetryLater:
         assert isinstance(answer, CreateTopicsResponse)
-        told = answer.topics[0]
-        error = ErrorCode.from_wire(told.error_code)
+        created = answer.topics[0]
+        error = ErrorCode.from_wire(created.error_code)
         if needs_another_try(error):
             return RetryLater(error)
         return TopicCreation(
             error,
-            told.error_message,
-            bytes(told.topic_id) if error == ErrorCode.NONE else None,
-            told.num_partitions if told.num_partitions >= 0 else None,
-            told.replication_factor if told.replication_factor >= 0 else None,
+            created.error_message,
+            bytes(created.topic_id) if error == ErrorCode.NONE else None,
+            created.num_partitions if created.num_partitions >= 0 else None,
+            created.replication_factor if created.replication_factor >= 0 else None,
         )
 
     return Question(request=request, read=read)
@@ -148,11 +148,11 @@ def create_partitions(
     topic: str, *, total: int, assignments: Sequence[Sequence[int]] | None = None
 ) -> Question[AdminOutcome]:
     """Grow the topic to `total` partitions; `assignments` are the brokers of each new one."""
-    placed = None
+    new = None
     if assignments is not None:
-        placed = [CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments]
+        new = [CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments]
     request = CreatePartitionsRequest(
-        topics=[CreatePartitionsTopic(name=topic, count=total, assignments=placed)],
+        topics=[CreatePartitionsTopic(name=topic, count=total, assignments=new)],
         timeout_ms=REQUEST_TIMEOUT_MS,
     )
 
@@ -164,7 +164,7 @@ def create_partitions(
 
 
 def list_topics(*, broker_id: int | None = None) -> Question[dict[str, bytes]]:
-    """All topics with their ids, as anybody or as this broker knows them."""
+    """All topics with their ids, as any broker or as this broker knows them."""
 
     def read(answer: Message) -> dict[str, bytes]:
         assert isinstance(answer, MetadataResponse)
@@ -172,7 +172,7 @@ def list_topics(*, broker_id: int | None = None) -> Question[dict[str, bytes]]:
         return {str(each.name): bytes(each.topic_id) for each in named}
 
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    return Question(request=request, read=read, whom=_whom(broker_id))
+    return Question(request=request, read=read, target=_target(broker_id))
 
 
 def describe_topic(name: str, *, broker_id: int | None = None) -> Question[TopicDescription]:
@@ -185,7 +185,7 @@ def describe_topic(name: str, *, broker_id: int | None = None) -> Question[Topic
         assert isinstance(answer, MetadataResponse)
         return described_by_metadata(answer.topics[0])
 
-    return Question(request=request, read=read, whom=_whom(broker_id))
+    return Question(request=request, read=read, target=_target(broker_id))
 
 
 def describe_topic_partitions(
@@ -201,10 +201,10 @@ def describe_topic_partitions(
         return TopicDescription(error, name, bytes(topic.topic_id), partitions)
 
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name)])
-    return Question(request=request, read=read, whom=_whom(broker_id))
+    return Question(request=request, read=read, target=_target(broker_id))
 
 
-def described_by_metadata(told: MetadataResponseTopic) -> TopicDescription:
+def described_by_metadata(topic: MetadataResponseTopic) -> TopicDescription:
     partitions = {
         each.partition_index: PartitionDescription(
             each.partition_index,
@@ -215,32 +215,32 @@ def described_by_metadata(told: MetadataResponseTopic) -> TopicDescription:
             tuple(each.offline_replicas),
             ErrorCode.from_wire(each.error_code),
         )
-        for each in sorted(told.partitions, key=lambda each: each.partition_index)
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
     }
     return TopicDescription(
-        ErrorCode.from_wire(told.error_code),
-        str(told.name),
-        bytes(told.topic_id),
+        ErrorCode.from_wire(topic.error_code),
+        str(topic.name),
+        bytes(topic.topic_id),
         partitions,
-        is_internal=told.is_internal,
+        is_internal=topic.is_internal,
     )
 
 
-def described_by_page(told: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
+def described_by_page(partition: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
     return PartitionDescription(
-        told.partition_index,
-        _id(told.leader_id),
-        _id(told.leader_epoch),
-        tuple(told.replica_nodes),
-        tuple(told.isr_nodes),
-        tuple(told.offline_replicas),
-        ErrorCode.from_wire(told.error_code),
-        tuple(told.eligible_leader_replicas or ()),
-        tuple(told.last_known_elr or ()),
+        partition.partition_index,
+        _id(partition.leader_id),
+        _id(partition.leader_epoch),
+        tuple(partition.replica_nodes),
+        tuple(partition.isr_nodes),
+        tuple(partition.offline_replicas),
+        ErrorCode.from_wire(partition.error_code),
+        tuple(partition.eligible_leader_replicas or ()),
+        tuple(partition.last_known_elr or ()),
     )
 
 
-def _whom(broker_id: int | None) -> AnyNode | TheBroker:
+def _target(broker_id: int | None) -> AnyNode | TheBroker:
     return AnyNode() if broker_id is None else TheBroker(broker_id)
 
 

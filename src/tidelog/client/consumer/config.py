@@ -46,7 +46,7 @@ CONSUMER_SETTINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
-    """All that a consumer is told; `client` goes to the Client that it is attached to."""
+    """All settings of a consumer; `client` goes to the Client that it is attached to."""
 
     client: ClientConfig
     reset: Reset

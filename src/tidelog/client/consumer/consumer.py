@@ -13,7 +13,7 @@ from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import ConsumerError, CorruptRecords
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.consumer.fetcher import ConsumerFetcher
-from tidelog.client.consumer.offset_lookup import LookupResult, OffsetLookup
+from tidelog.client.consumer.offset_lookup import ListOffsetsLookup, LookupResult
 from tidelog.client.consumer.position_finder import PositionFinder
 from tidelog.client.consumer.positions import AssignedPartition, FetchPosition
 from tidelog.core.model.ids import TopicPartition
@@ -27,12 +27,12 @@ class ConsumerMachine:
         self._client = client
         self._config = config
         self._partitions: dict[TopicPartition, AssignedPartition] = {}
-        self._locating = PositionFinder(client, config)
-        self._fetching = ConsumerFetcher(client, config, self._partitions)
+        self._position_finder = PositionFinder(client, config)
+        self._fetcher = ConsumerFetcher(client, config, self._partitions)
         self._metadata_version: int | None = None
         self._polls_given = 0
         self.on_ready: Callable[[int], None] | None = None
-        """Told when `poll` has something to give, records or an error."""
+        """Called when `poll` has something to give, records or an error."""
         self._announced: tuple[object, ...] = ()
         client.attach(self)
 
@@ -43,11 +43,11 @@ class ConsumerMachine:
         wanted = dict.fromkeys(partitions)
         for name in [each for each in self._partitions if each not in wanted]:
             del self._partitions[name]
-            self._fetching.fetched.pop(name, None)
+            self._fetcher.fetched.pop(name, None)
         for name in wanted:
             if name not in self._partitions:
                 self._partitions[name] = AssignedPartition(name)
-            self._client.refresh.want_topic(name.topic)
+            self._client.refresh.add_topic(name.topic)
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
@@ -59,11 +59,11 @@ class ConsumerMachine:
         """Read on from here. With the leader epoch of the record before it, it is validated."""
         metadata = self._client.metadata
         if leader_epoch is not None and metadata.see_leader_epoch(partition, leader_epoch):
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
         leader = metadata.leader(partition)
         position = FetchPosition(offset=offset, offset_epoch=leader_epoch, leader=leader)
         self._of(partition).seek(position)
-        self._fetching.fetched.pop(partition, None)
+        self._fetcher.fetched.pop(partition, None)
 
     def seek_to_beginning(self, partition: TopicPartition) -> None:
         self._reset(partition, Reset.EARLIEST)
@@ -96,7 +96,7 @@ class ConsumerMachine:
 
     def _reset(self, partition: TopicPartition, reset: Reset) -> None:
         self._of(partition).request_reset(reset)
-        self._fetching.fetched.pop(partition, None)
+        self._fetcher.fetched.pop(partition, None)
 
     def _of(self, partition: TopicPartition) -> AssignedPartition:
         try:
@@ -114,7 +114,7 @@ class ConsumerMachine:
                 raise partition.error
         limit = self._config.poll_records_max if records_max is None else records_max
         taken: list[ConsumerRecord] = []
-        for name in list(self._fetching.fetched):
+        for name in list(self._fetcher.fetched):
             if len(taken) >= limit:
                 break
             try:
@@ -127,19 +127,19 @@ class ConsumerMachine:
         return taken
 
     def _take(self, name: TopicPartition, limit: int) -> list[ConsumerRecord]:
-        fetched = self._fetching.fetched[name][1]
+        fetched = self._fetcher.fetched[name][1]
         partition = self._partitions[name]
         position = partition.position
         if partition.is_paused:
             return []
         if not partition.may_fetch or position is None or position.offset != fetched.next_offset:
-            del self._fetching.fetched[name]
+            del self._fetcher.fetched[name]
             return []
         try:
             records = fetched.take(limit)
         finally:
             if fetched.is_empty:
-                del self._fetching.fetched[name]
+                del self._fetcher.fetched[name]
         if fetched.next_offset > position.offset:
             partition.advance(offset=fetched.next_offset, offset_epoch=fetched.next_epoch)
         return records
@@ -174,8 +174,8 @@ class ConsumerMachine:
         *,
         now_ms: int,
     ) -> None:
-        """The first offset at or after each time; `then(result, now_ms)` hears of all together."""
-        OffsetLookup(
+        """The first offset at or after each time; `then(result, now_ms)` gets all together."""
+        ListOffsetsLookup(
             self._client,
             timestamps,
             then,
@@ -185,7 +185,7 @@ class ConsumerMachine:
 
     def close(self, now_ms: int) -> None:
         """Ends the fetch sessions and detaches; the client stays."""
-        self._fetching.close(now_ms)
+        self._fetcher.close(now_ms)
         self._partitions.clear()
         self._client.detach(self)
 
@@ -197,12 +197,12 @@ class ConsumerMachine:
             self._metadata_version = metadata.version
             for partition in self._partitions.values():
                 partition.on_leader(metadata.leader(partition.name))
-        self._locating.run(self._partitions.values(), now_ms)
+        self._position_finder.run(self._partitions.values(), now_ms)
         self._announce(now_ms)
-        self._fetching.run(now_ms)
+        self._fetcher.run(now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
-        return (self._locating.next_deadline_ms(), self._fetching.next_deadline_ms())
+        return (self._position_finder.next_deadline_ms(), self._fetcher.next_deadline_ms())
 
     def _announce(self, now_ms: int) -> None:
         """Say it once for everything new, and again as long as the program takes some of it."""
@@ -219,13 +219,13 @@ class ConsumerMachine:
             self._announced = ()
 
     def _ready(self) -> tuple[object, ...]:
-        """What there is, so that it can be told from what there was."""
+        """What there is, so that it can be compared with what there was."""
         errors: list[ConsumerError] = [
             each.error for each in self._partitions.values() if each.error is not None
         ]
         records = [
             (name, fetched.next_offset)
-            for name, (_, fetched) in self._fetching.fetched.items()
+            for name, (_, fetched) in self._fetcher.fetched.items()
             if not self._partitions[name].is_paused
         ]
         return (*errors, *records)

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227), the reader's side: a broker is told only what changed.
+"""Fetch sessions (KIP-227), the reader's side: requests name only what changed.
 
 The session's number counts requests. Any doubt, on either side, begins a new session with a request
 that names every partition.
@@ -17,8 +17,8 @@ NO_SESSION = 0
 _FIRST = 0
 
 
-class FetchedPartition(NamedTuple):
-    """What is wanted of one partition."""
+class PartitionFetch(NamedTuple):
+    """What a session fetches of one partition."""
 
     topic_id: bytes | None
     offset: int
@@ -27,11 +27,11 @@ class FetchedPartition(NamedTuple):
 
 
 class FetchSessionRequest(NamedTuple):
-    """One request: the session's numbers, what is new, and what is wanted no more."""
+    """One request: the session's numbers, the partitions that are new, and those no longer read."""
 
     session_id: int
     session_number: int
-    wanted: dict[TopicPartition, FetchedPartition]
+    partitions: dict[TopicPartition, PartitionFetch]
     forgotten: list[tuple[TopicPartition, bytes | None]]
 
 
@@ -41,15 +41,15 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._next_number = _FIRST
-        self.partitions: dict[TopicPartition, FetchedPartition] = {}
-        """What the broker believes that we want, once it has got the last request."""
+        self.partitions: dict[TopicPartition, PartitionFetch] = {}
+        """What the broker takes the session to be, once it has got the last request."""
 
-    def ask(self, wanted: dict[TopicPartition, FetchedPartition]) -> FetchSessionRequest:
+    def request(self, wanted: dict[TopicPartition, PartitionFetch]) -> FetchSessionRequest:
         if self._next_number == _FIRST:
             self.partitions = dict(wanted)
             return FetchSessionRequest(self._session_id, _FIRST, dict(wanted), [])
         known = self.partitions
-        changed = {each: want for each, want in wanted.items() if known.get(each) != want}
+        changed = {name: each for name, each in wanted.items() if known.get(name) != each}
         forgotten = [
             (each, had.topic_id)
             for each, had in known.items()
@@ -58,21 +58,21 @@ class FetchSessionHandler:
         self.partitions = dict(wanted)
         return FetchSessionRequest(self._session_id, self._next_number, changed, forgotten)
 
-    def on_answer(self, asked: FetchSessionRequest, *, error: ErrorCode, session_id: int) -> bool:
+    def on_answer(self, request: FetchSessionRequest, *, error: ErrorCode, session_id: int) -> bool:
         """False: the answer says nothing, and the next request begins anew."""
         if error != ErrorCode.NONE:
             forgets = error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-            self._begin_anew(NO_SESSION if forgets else self._session_id)
+            self._restart(NO_SESSION if forgets else self._session_id)
             return False
         if session_id == NO_SESSION:
-            self._begin_anew(NO_SESSION)
+            self._restart(NO_SESSION)
         else:
             self._session_id = session_id
-            self._next_number = asked.session_number % INT32_MAX + 1
+            self._next_number = request.session_number % INT32_MAX + 1
         return True
 
     def on_no_answer(self) -> None:
-        self._begin_anew(self._session_id)
+        self._restart(self._session_id)
 
     def closing(self) -> FetchSessionRequest | None:
         """The request that ends it; None if there is none to be ended."""
@@ -80,7 +80,7 @@ class FetchSessionHandler:
             return None
         return FetchSessionRequest(self._session_id, FINAL_SESSION_EPOCH, {}, [])
 
-    def _begin_anew(self, session_id: int) -> None:
+    def _restart(self, session_id: int) -> None:
         """A full request with the old id closes the old session on the way."""
         self._session_id = session_id
         self._next_number = _FIRST

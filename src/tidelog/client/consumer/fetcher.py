@@ -1,4 +1,4 @@
-"""Fetching: one request at a time to each broker, for all partitions that are read from it.
+"""The fetcher: one request at a time to each broker, for all partitions that are read from it.
 
 A broker with records that the program has not taken yet is not asked again, so a slow program stops
 the flow. After an error a partition pauses, where Java asks again at once and lets the round trip
@@ -16,9 +16,9 @@ from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import CorruptRecords, OutOfRange, PartitionReadRefused
 from tidelog.client.consumer.fetch_request import fetch_request
 from tidelog.client.consumer.fetch_session import (
-    FetchedPartition,
     FetchSessionHandler,
     FetchSessionRequest,
+    PartitionFetch,
 )
 from tidelog.client.consumer.fetched_records import FetchedRecords
 from tidelog.client.consumer.positions import AssignedPartition
@@ -31,12 +31,12 @@ from tidelog.core.wire.schema import Message
 
 _TOPIC_IDS_FROM = 13
 _SESSIONS_FROM = 7
-_ASK_ELSEWHERE = STALE_METADATA | {ErrorCode.OFFSET_NOT_AVAILABLE}
+_READ_ELSEWHERE = STALE_METADATA | {ErrorCode.OFFSET_NOT_AVAILABLE}
 _WAIT_FOR_IT = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 class ConsumerFetcher:
-    """Fills `fetched`; whoever takes records out of it removes what is empty."""
+    """Fills `fetched`; the consumer takes records out of it and removes what is empty."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ConsumerFetcher:
         self._config = config
         self._partitions = partitions
         self._sessions: dict[int, FetchSessionHandler] = {}
-        self._asked: set[int] = set()
+        self._in_flight: set[int] = set()
         self.fetched: dict[TopicPartition, tuple[int, FetchedRecords]] = {}
         """With the broker that it came from."""
         self._deadline_ms: int | None = None
@@ -63,34 +63,34 @@ class ConsumerFetcher:
         full = {
             node for name, (node, _) in self.fetched.items() if self._partitions[name].may_fetch
         }
-        wanted: dict[int, dict[TopicPartition, FetchedPartition]] = {}
+        wanted: dict[int, dict[TopicPartition, PartitionFetch]] = {}
         for partition in self._partitions.values():
             node = self._node_for(partition, now_ms)
-            if node is not None and node not in full and node not in self._asked:
-                wanted.setdefault(node, {})[partition.name] = self._want(partition)
+            if node is not None and node not in full and node not in self._in_flight:
+                wanted.setdefault(node, {})[partition.name] = self._fetched_partition(partition)
         for node, partitions in wanted.items():
             address = self._client.metadata.address(node)
             assert address is not None
             if self._client.connections.make_usable(node, address, now_ms):
-                self._ask(node, partitions, now_ms)
+                self._send(node, partitions, now_ms)
 
     def next_deadline_ms(self) -> int | None:
         return self._deadline_ms
 
     def close(self, now_ms: int) -> None:
-        """Tell brokers that nobody reads any more, if they can be told."""
+        """End the sessions with brokers that can be reached."""
         for node, session in self._sessions.items():
             closing = session.closing()
             if closing is not None and self._client.connections.is_usable(node):
                 version = self._version(node, ())
                 if version is not None:
                     request = fetch_request(self._config, closing)
-                    self._client.connections.ask(
+                    self._client.connections.send(
                         node, request, version, lambda answer, now_ms: None, now_ms=now_ms
                     )
         self._sessions.clear()
 
-    # Whom to ask for what
+    # Which broker to ask for what
 
     def _node_for(self, partition: AssignedPartition, now_ms: int) -> int | None:
         if not partition.may_fetch or partition.name in self.fetched:
@@ -102,14 +102,14 @@ class ConsumerFetcher:
             return None
         leader_id = partition.position.leader.broker_id
         if leader_id is None or leader_id not in self._client.metadata.brokers:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             return None
         replica_id = partition.read_replica(now_ms)
         if replica_id is None:
             return leader_id
         if not self._is_online(partition.name, replica_id):
             partition.leave_read_replica()
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             return leader_id
         return replica_id
 
@@ -120,22 +120,22 @@ class ConsumerFetcher:
         is_offline = facts is not None and replica_id in facts.offline
         return replica_id in metadata.brokers and not is_offline
 
-    def _want(self, partition: AssignedPartition) -> FetchedPartition:
+    def _fetched_partition(self, partition: AssignedPartition) -> PartitionFetch:
         assert partition.position is not None
-        return FetchedPartition(
+        return PartitionFetch(
             self._client.metadata.topic_id(partition.name.topic),
             partition.position.offset,
             partition.position.leader.leader_epoch,
             self._config.partition_bytes_max,
         )
 
-    def _version(self, node: int, wanted: Iterable[FetchedPartition]) -> int | None:
+    def _version(self, node: int, wanted: Iterable[PartitionFetch]) -> int | None:
         """Topic ids need all of them to be known."""
         has_ids = all(each.topic_id is not None for each in wanted)
         newest = None if has_ids else _TOPIC_IDS_FROM - 1
         return self._client.connections.version(node, FetchRequest, at_most=newest)
 
-    def _ask(self, node: int, wanted: dict[TopicPartition, FetchedPartition], now_ms: int) -> None:
+    def _send(self, node: int, wanted: dict[TopicPartition, PartitionFetch], now_ms: int) -> None:
         session = self._sessions.setdefault(node, FetchSessionHandler())
         version = self._version(node, [*wanted.values(), *session.partitions.values()])
         if version is None:
@@ -145,13 +145,13 @@ class ConsumerFetcher:
             return
         if version < _SESSIONS_FROM:
             session.on_no_answer()
-        asked = session.ask(wanted)
-        self._asked.add(node)
-        self._client.connections.ask(
+        sent = session.request(wanted)
+        self._in_flight.add(node)
+        self._client.connections.send(
             node,
-            fetch_request(self._config, asked),
+            fetch_request(self._config, sent),
             version,
-            lambda answer, now_ms: self._answered(node, asked, wanted, answer, now_ms),
+            lambda answer, now_ms: self._answered(node, sent, wanted, answer, now_ms),
             now_ms=now_ms,
         )
 
@@ -160,12 +160,12 @@ class ConsumerFetcher:
     def _answered(
         self,
         node: int,
-        asked: FetchSessionRequest,
-        wanted: dict[TopicPartition, FetchedPartition],
+        sent: FetchSessionRequest,
+        wanted: dict[TopicPartition, PartitionFetch],
         answer: Message | NoAnswer,
         now_ms: int,
     ) -> None:
-        self._asked.discard(node)
+        self._in_flight.discard(node)
         session = self._sessions.get(node)
         if session is None:
             return
@@ -176,9 +176,9 @@ class ConsumerFetcher:
                     self._partitions[name].leave_read_replica()
             return
         error = ErrorCode.from_wire(answer.error_code)
-        if not session.on_answer(asked, error=error, session_id=answer.session_id):
+        if not session.on_answer(sent, error=error, session_id=answer.session_id):
             if error == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
-                self._client.refresh.doubt()
+                self._client.refresh.request_update()
             if error != ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._pause(wanted, now_ms)
             return
@@ -189,7 +189,7 @@ class ConsumerFetcher:
                 partition = self._partitions.get(TopicPartition(topic_name, data.partition_index))
                 if partition is not None and partition.name in wanted:
                     self._take_hint(partition, data, answer)
-                    self._told(node, partition, wanted[partition.name], data, now_ms)
+                    self._on_partition(node, partition, wanted[partition.name], data, now_ms)
 
     def _pause(self, names: Iterable[TopicPartition], now_ms: int) -> None:
         for name in names:
@@ -198,11 +198,11 @@ class ConsumerFetcher:
                 pause_ms = self._back_off.pause_ms(partition.failures)
                 partition.fails(pause_ms=pause_ms, now_ms=now_ms)
 
-    def _told(
+    def _on_partition(
         self,
         node: int,
         partition: AssignedPartition,
-        wanted: FetchedPartition,
+        wanted: PartitionFetch,
         data: PartitionData,
         now_ms: int,
     ) -> None:
@@ -239,11 +239,11 @@ class ConsumerFetcher:
             self.fetched[partition.name] = (node, fetched)
 
     def _refused(
-        self, partition: AssignedPartition, wanted: FetchedPartition, error: ErrorCode, now_ms: int
+        self, partition: AssignedPartition, wanted: PartitionFetch, error: ErrorCode, now_ms: int
     ) -> None:
         name = partition.name
         if error == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # A follower may lag behind: only the leader's word counts.
+            # A follower may lag behind: only the leader's answer counts.
             if partition.leave_read_replica():
                 return
             if self._config.reset == Reset.NONE:
@@ -252,12 +252,12 @@ class ConsumerFetcher:
                 partition.request_reset(self._config.reset)
         elif error == ErrorCode.CORRUPT_MESSAGE:
             partition.stuck(CorruptRecords(name, wanted.offset, "the broker says so"))
-        elif error in _ASK_ELSEWHERE:
+        elif error in _READ_ELSEWHERE:
             partition.leave_read_replica()
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             self._pause([name], now_ms)
         elif error in _WAIT_FOR_IT:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             self._pause([name], now_ms)
         else:
             partition.stuck(PartitionReadRefused(name, error.name))
@@ -265,8 +265,8 @@ class ConsumerFetcher:
     def _take_hint(
         self, partition: AssignedPartition, data: PartitionData, answer: FetchResponse
     ) -> None:
-        told = data.current_leader
-        leader = leader_from_wire(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
+        hint = data.current_leader
+        leader = leader_from_wire(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
         if data.error_code not in (
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             ErrorCode.FENCED_LEADER_EPOCH,

@@ -1,6 +1,6 @@
 """Offsets by time, or at one end of a partition: asked of leaders until every one is known.
 
-A lookup is one program's question about several partitions. Leaders that changed are looked up
+A lookup is one question of a program about several partitions. Leaders that changed are looked up
 again; after its time is up a lookup fails as a whole.
 """
 
@@ -43,7 +43,7 @@ LookupResult = dict[TopicPartition, OffsetAndTimestamp | None] | LookupFailed
 Answers = dict[TopicPartition, OffsetAndTimestamp | ErrorCode | None]
 
 
-def ask_offsets(
+def send_list_offsets(
     client: Client,
     node: int,
     timestamps: dict[TopicPartition, int],
@@ -59,11 +59,11 @@ def ask_offsets(
     topics: dict[str, ListOffsetsTopic] = {}
     for partition, timestamp_ms in timestamps.items():
         topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
-        asked = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
+        entry = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp_ms)
         leader_epoch = client.metadata.leader(partition).leader_epoch
         if leader_epoch is not None:
-            asked.current_leader_epoch = leader_epoch
-        topic.partitions.append(asked)
+            entry.current_leader_epoch = leader_epoch
+        topic.partitions.append(entry)
     request = ListOffsetsRequest(
         replica_id=CONSUMER_REPLICA_ID,
         isolation_level=int(is_read_committed),
@@ -74,12 +74,12 @@ def ask_offsets(
     def answered(answer: Message | NoAnswer, now_ms: int) -> None:
         then(_read(answer, timestamps), now_ms)
 
-    client.connections.ask(node, request, version, answered, now_ms=now_ms)
+    client.connections.send(node, request, version, answered, now_ms=now_ms)
     return True
 
 
-def _read(answer: Message | NoAnswer, asked: dict[TopicPartition, int]) -> Answers:
-    answers: Answers = dict.fromkeys(asked, ErrorCode.NETWORK_EXCEPTION)
+def _read(answer: Message | NoAnswer, timestamps: dict[TopicPartition, int]) -> Answers:
+    answers: Answers = dict.fromkeys(timestamps, ErrorCode.NETWORK_EXCEPTION)
     if not isinstance(answer, ListOffsetsResponse):
         return answers
     for topic in answer.topics:
@@ -98,7 +98,7 @@ def _read(answer: Message | NoAnswer, asked: dict[TopicPartition, int]) -> Answe
     return answers
 
 
-class OffsetLookup:
+class ListOffsetsLookup:
     """A machine of its own, attached to the client until it has an answer."""
 
     def __init__(
@@ -116,7 +116,7 @@ class OffsetLookup:
         self._is_read_committed = is_read_committed
         self._deadline_ms = deadline_ms
         self._found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        self._asked: set[TopicPartition] = set()
+        self._in_flight: set[TopicPartition] = set()
         self._failures = 0
         self._retry_at_ms = 0
         self._back_off = BackOff(
@@ -125,7 +125,7 @@ class OffsetLookup:
             random=client.random,
         )
         for partition in timestamps:
-            client.refresh.want_topic(partition.topic)
+            client.refresh.add_topic(partition.topic)
         client.attach(self)
 
     def run(self, now_ms: int) -> None:
@@ -135,26 +135,26 @@ class OffsetLookup:
             names = ", ".join(str(each) for each in self._missing)
             self._end(LookupFailed(f"no offsets in time for {names}"), now_ms)
         elif now_ms >= self._retry_at_ms:
-            self._ask(now_ms)
+            self._send(now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
         return (self._deadline_ms, self._retry_at_ms)
 
-    def _ask(self, now_ms: int) -> None:
+    def _send(self, now_ms: int) -> None:
         by_leader: dict[int, dict[TopicPartition, int]] = {}
         for partition, timestamp_ms in self._missing.items():
             leader_id = self._client.metadata.leader(partition).broker_id
             if leader_id is None:
-                self._client.refresh.doubt()
-            elif partition not in self._asked:
+                self._client.refresh.request_update()
+            elif partition not in self._in_flight:
                 by_leader.setdefault(leader_id, {})[partition] = timestamp_ms
         for leader_id, timestamps in by_leader.items():
             address = self._client.metadata.address(leader_id)
             connections = self._client.connections
             if address is None or not connections.make_usable(leader_id, address, now_ms):
                 continue
-            self._asked.update(timestamps)
-            if not ask_offsets(
+            self._in_flight.update(timestamps)
+            if not send_list_offsets(
                 self._client,
                 leader_id,
                 timestamps,
@@ -166,13 +166,13 @@ class OffsetLookup:
                 return
 
     def _answered(self, answers: Answers, now_ms: int) -> None:
-        self._asked.difference_update(answers)
+        self._in_flight.difference_update(answers)
         for partition, answer in answers.items():
             if answer == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._end(LookupFailed(f"{partition}: {answer!r}"), now_ms)
                 return
             if isinstance(answer, ErrorCode):
-                self._client.refresh.doubt()
+                self._client.refresh.request_update()
                 self._retry_at_ms = now_ms + self._back_off.pause_ms(self._failures)
             elif partition in self._missing:
                 self._found[partition] = answer

@@ -12,7 +12,7 @@ from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import LogTruncationError, NoOffset, PartitionReadRefused
-from tidelog.client.consumer.offset_lookup import Answers, OffsetAndTimestamp, ask_offsets
+from tidelog.client.consumer.offset_lookup import Answers, OffsetAndTimestamp, send_list_offsets
 from tidelog.client.consumer.positions import AssignedPartition, FetchPosition, FetchState
 from tidelog.client.events import PositionReset, PositionTruncated
 from tidelog.core.model.errors import ErrorCode
@@ -57,8 +57,8 @@ class PositionFinder:
                 self._choose(partition, to_validate, now_ms)
         for leader_id, lost in to_reset.items():
             self._reset(leader_id, lost, now_ms)
-        for leader_id, doubted in to_validate.items():
-            self._validate(leader_id, doubted, now_ms)
+        for leader_id, to_check in to_validate.items():
+            self._validate(leader_id, to_check, now_ms)
 
     def next_deadline_ms(self) -> int | None:
         return self._deadline_ms
@@ -76,14 +76,14 @@ class PositionFinder:
         now_ms: int,
     ) -> None:
         """Sort it in under its leader, if it may be asked about now."""
-        if partition.is_asked or partition.error is not None:
+        if partition.is_in_flight or partition.error is not None:
             return
         if partition.retry_at_ms > now_ms:
             self._wake_by(partition.retry_at_ms)
             return
         leader_id = self._client.metadata.leader(partition.name).broker_id
         if leader_id is None:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             return
         address = self._client.metadata.address(leader_id)
         connections = self._client.connections
@@ -95,7 +95,7 @@ class PositionFinder:
             self._deadline_ms = at_ms
 
     def _failed(self, partition: AssignedPartition, now_ms: int) -> None:
-        self._client.refresh.doubt()
+        self._client.refresh.request_update()
         partition.fails(pause_ms=self._back_off.pause_ms(partition.failures), now_ms=now_ms)
 
     # Resetting
@@ -111,11 +111,11 @@ class PositionFinder:
             for name, answer in answers.items():
                 partition = by_name[name]
                 if partition.state == FetchState.RESETTING and partition.reset == resets[name]:
-                    self._told_offset(partition, answer, now_ms)
+                    self._on_offset(partition, answer, now_ms)
 
         for each in lost:
-            each.is_asked = True
-        if not ask_offsets(
+            each.is_in_flight = True
+        if not send_list_offsets(
             self._client,
             leader_id,
             timestamps,
@@ -126,7 +126,7 @@ class PositionFinder:
             for each in lost:
                 each.stuck(PartitionReadRefused(each.name, ErrorCode.UNSUPPORTED_VERSION.name))
 
-    def _told_offset(
+    def _on_offset(
         self,
         partition: AssignedPartition,
         answer: OffsetAndTimestamp | ErrorCode | None,
@@ -156,19 +156,19 @@ class PositionFinder:
 
     def _see(self, name: TopicPartition, leader_epoch: int) -> None:
         if self._client.metadata.see_leader_epoch(name, leader_epoch):
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
 
     # Validating
 
-    def _validate(self, leader_id: int, doubted: list[AssignedPartition], now_ms: int) -> None:
+    def _validate(self, leader_id: int, to_check: list[AssignedPartition], now_ms: int) -> None:
         version = self._client.connections.version(leader_id, OffsetForLeaderEpochRequest)
         if version is None:
-            for each in doubted:
+            for each in to_check:
                 each.validated()
             return
         topics: dict[str, OffsetForLeaderTopic] = {}
-        asked: dict[TopicPartition, tuple[AssignedPartition, FetchPosition]] = {}
-        for partition in doubted:
+        sent: dict[TopicPartition, tuple[AssignedPartition, FetchPosition]] = {}
+        for partition in to_check:
             position = partition.position
             assert position is not None and position.offset_epoch is not None
             assert position.leader.leader_epoch is not None
@@ -181,38 +181,38 @@ class PositionFinder:
                     leader_epoch=position.offset_epoch,
                 )
             )
-            asked[name] = (partition, position)
-            partition.is_asked = True
+            sent[name] = (partition, position)
+            partition.is_in_flight = True
         request = OffsetForLeaderEpochRequest(
             replica_id=CONSUMER_REPLICA_ID, topics=list(topics.values())
         )
 
         def answered(answer: Message | NoAnswer, now_ms: int) -> None:
-            told = _ends(answer)
-            for name, (partition, position) in asked.items():
+            ends = _ends(answer)
+            for name, (partition, position) in sent.items():
                 if partition.state == FetchState.VALIDATING and partition.position == position:
-                    self._told_end(partition, position, told.get(name), now_ms)
+                    self._on_epoch_end(partition, position, ends.get(name), now_ms)
 
-        self._client.connections.ask(leader_id, request, version, answered, now_ms=now_ms)
+        self._client.connections.send(leader_id, request, version, answered, now_ms=now_ms)
 
-    def _told_end(
+    def _on_epoch_end(
         self,
         partition: AssignedPartition,
         position: FetchPosition,
-        told: EpochEndOffset | None,
+        epoch_end: EpochEndOffset | None,
         now_ms: int,
     ) -> None:
         """The log of the position's leader epoch ends here; is the position still inside?"""
-        if told is None or told.error_code != ErrorCode.NONE:
-            error = ErrorCode.from_wire(told.error_code) if told is not None else None
+        if epoch_end is None or epoch_end.error_code != ErrorCode.NONE:
+            error = ErrorCode.from_wire(epoch_end.error_code) if epoch_end is not None else None
             if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 partition.stuck(PartitionReadRefused(partition.name, error.name))
             else:
                 self._failed(partition, now_ms)
-        elif told.end_offset < 0 or told.leader_epoch < 0:
+        elif epoch_end.end_offset < 0 or epoch_end.leader_epoch < 0:
             self._truncated(partition, position, None, None)
-        elif told.end_offset < position.offset:
-            self._truncated(partition, position, told.end_offset, told.leader_epoch)
+        elif epoch_end.end_offset < position.offset:
+            self._truncated(partition, position, epoch_end.end_offset, epoch_end.leader_epoch)
         else:
             partition.validated()
 

@@ -54,7 +54,7 @@ class AssignedPartition:
         "error",
         "failures",
         "high_watermark",
-        "is_asked",
+        "is_in_flight",
         "is_paused",
         "last_stable_offset",
         "log_start_offset",
@@ -71,7 +71,7 @@ class AssignedPartition:
         self.position: FetchPosition | None = None
         self.reset: Reset | None = None
         self.is_paused = False
-        self.is_asked = False
+        self.is_in_flight = False
         """A question about its position is on its way."""
         self.retry_at_ms = 0
         self.failures = 0
@@ -86,7 +86,7 @@ class AssignedPartition:
     def _become(self, state: FetchState) -> None:
         assert state in _NEXT[self.state], f"{self.state} may not become {state}"
         self.state = state
-        self.is_asked = False
+        self.is_in_flight = False
         self.retry_at_ms = 0
         self.failures = 0
 
@@ -137,7 +137,7 @@ class AssignedPartition:
     # Failing for now
 
     def fails(self, *, pause_ms: int, now_ms: int) -> None:
-        self.is_asked = False
+        self.is_in_flight = False
         self.retry_at_ms = now_ms + pause_ms
         self.failures += 1
 

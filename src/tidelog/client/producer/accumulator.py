@@ -66,10 +66,10 @@ class Accumulator:
     def put_back(self, batch: ProducerBatch, *, after: Sequence[ProducerBatch] = ()) -> None:
         """To the front of its queue, but behind those that must go before it."""
         queue = self.queues.setdefault(batch.partition, deque())
-        place = 0
-        while place < len(queue) and any(queue[place] is each for each in after):
-            place += 1
-        queue.insert(place, batch)
+        index = 0
+        while index < len(queue) and any(queue[index] is each for each in after):
+            index += 1
+        queue.insert(index, batch)
 
     def replace(
         self,
@@ -80,9 +80,9 @@ class Accumulator:
     ) -> None:
         """Parts go where their whole, which is not in the queue, would have gone."""
         older = list(self.incomplete)
-        place = older.index(batch)
+        index = older.index(batch)
         self.release(batch)
-        self.incomplete = dict.fromkeys([*older[:place], *parts, *older[place + 1 :]])
+        self.incomplete = dict.fromkeys([*older[:index], *parts, *older[index + 1 :]])
         for part in reversed(parts):
             self.put_back(part, after=after)
 

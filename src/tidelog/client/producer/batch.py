@@ -29,7 +29,7 @@ class BatchSequence(NamedTuple):
 
 
 class ProducerBatch:
-    """Invariant: it is told to its tickets exactly once, by `done` or `failed`."""
+    """Invariant: its tickets are completed exactly once, by `done` or `failed`."""
 
     __slots__ = (
         "_bytes",
@@ -69,7 +69,7 @@ class ProducerBatch:
         self.is_part = False
         """Made of a batch that was too large."""
         self.may_be_written = False
-        """Some attempt ended without anybody saying that it was not written."""
+        """Some attempt ended without a refusal that means: not written."""
         self.numbered: BatchSequence | None = None
         self.was_renumbered = False
         """A request with its former number may still be on the wire."""
@@ -151,19 +151,19 @@ class ProducerBatch:
         for index, ticket in enumerate(self.tickets):
             offset = None if base_offset is None else base_offset + index
             timestamp_ms = ticket.timestamp_ms if append_time_ms is None else append_time_ms
-            ticket.tell(SendOk(offset, timestamp_ms), now_ms)
+            ticket.complete(SendOk(offset, timestamp_ms), now_ms)
 
     def failed(
         self, error: str, reason: str, now_ms: int, *, reasons: dict[int, str] | None = None
     ) -> None:
-        """`reasons` are those of single records, by their place in the batch."""
+        """`reasons` are those of single records, by their index in the batch."""
         self._end()
         kind = SendUnknown if self.may_be_written else SendRefused
         for index, ticket in enumerate(self.tickets):
             if reasons and index not in reasons:
-                ticket.tell(kind(error, "another record of its batch was invalid"), now_ms)
+                ticket.complete(kind(error, "another record of its batch was invalid"), now_ms)
             else:
-                ticket.tell(kind(error, (reasons or {}).get(index, reason)), now_ms)
+                ticket.complete(kind(error, (reasons or {}).get(index, reason)), now_ms)
 
     def _end(self) -> None:
         assert not self.is_done, "a batch ends once"

@@ -36,7 +36,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """All that a producer is told; `client` goes to the Client that it is attached to."""
+    """All settings of a producer; `client` goes to the Client that it is attached to."""
 
     client: ClientConfig
     acks: int

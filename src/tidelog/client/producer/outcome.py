@@ -45,7 +45,7 @@ OnOutcome = Callable[["SendTicket", int], None]
 
 
 class SendTicket:
-    """One record on its way; it hears of its outcome once."""
+    """One record on its way; it gets its outcome once."""
 
     __slots__ = (
         "_then",
@@ -92,8 +92,8 @@ class SendTicket:
     def is_done(self) -> bool:
         return self.outcome is not None
 
-    def tell(self, outcome: SendOutcome, now_ms: int) -> None:
-        assert self.outcome is None, "an outcome is told once"
+    def complete(self, outcome: SendOutcome, now_ms: int) -> None:
+        assert self.outcome is None, "a record has one outcome"
         self.outcome = outcome
         self.blocked_until_ms = None
         if self._then is not None:

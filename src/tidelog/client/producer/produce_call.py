@@ -1,4 +1,4 @@
-"""One Produce request: batches for one node, and what the node said about each of them."""
+"""One Produce request: batches for one node, and the result of each of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def produce_call(
 
 
 class BatchProduceCall:
-    """Sent once; every batch in it hears something, whatever happens."""
+    """Sent once; every batch in it gets a result, whatever happens."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class BatchProduceCall:
                 now_ms,
             )
         elif self._request.acks == UNANSWERED_ACKS:
-            self._client.connections.tell(self._node, self._request, self._version)
+            self._client.connections.send_unanswered(self._node, self._request, self._version)
             answered(self, self._all(PartitionProduceResult(ErrorCode.NONE)), now_ms)
         else:
-            self._client.connections.ask(
+            self._client.connections.send(
                 self._node,
                 self._request,
                 self._version,
@@ -107,8 +107,8 @@ class BatchProduceCall:
                 now_ms=now_ms,
             )
 
-    def _all(self, said: PartitionProduceResult) -> dict[TopicPartition, PartitionProduceResult]:
-        return {batch.partition: said for batch in self.batches}
+    def _all(self, result: PartitionProduceResult) -> dict[TopicPartition, PartitionProduceResult]:
+        return {batch.partition: result for batch in self.batches}
 
     def _read(self, answer: Message | NoAnswer) -> dict[TopicPartition, PartitionProduceResult]:
         if isinstance(answer, NoAnswer):
@@ -120,7 +120,7 @@ class BatchProduceCall:
                 )
             )
         assert isinstance(answer, ProduceResponse)
-        said = self._all(
+        results = self._all(
             PartitionProduceResult(ErrorCode.UNKNOWN_SERVER_ERROR, "left out of the answer")
         )
         self.endpoints = answer.node_endpoints
@@ -128,24 +128,24 @@ class BatchProduceCall:
             name = self._names_by_id.get(bytes(topic.topic_id), topic.name)
             for each in topic.partition_responses:
                 partition = TopicPartition(name, each.index)
-                if partition in said:
-                    said[partition] = _said(each)
-        return said
+                if partition in results:
+                    results[partition] = _result(each)
+        return results
 
 
-def _said(told: PartitionProduceResponse) -> PartitionProduceResult:
-    error = ErrorCode.from_wire(told.error_code)
-    leader = told.current_leader
+def _result(partition: PartitionProduceResponse) -> PartitionProduceResult:
+    error = ErrorCode.from_wire(partition.error_code)
+    leader = partition.current_leader
     reasons = {
-        each.batch_index: each.batch_index_error_message or told.error_message or error.name
-        for each in told.record_errors
+        each.batch_index: each.batch_index_error_message or partition.error_message or error.name
+        for each in partition.record_errors
     }
     return PartitionProduceResult(
         error=error,
-        reason=told.error_message or error.name,
-        base_offset=None if told.base_offset < 0 else told.base_offset,
-        append_time_ms=None if told.log_append_time_ms < 0 else told.log_append_time_ms,
-        log_start_offset=None if told.log_start_offset < 0 else told.log_start_offset,
+        reason=partition.error_message or error.name,
+        base_offset=None if partition.base_offset < 0 else partition.base_offset,
+        append_time_ms=None if partition.log_append_time_ms < 0 else partition.log_append_time_ms,
+        log_start_offset=None if partition.log_start_offset < 0 else partition.log_start_offset,
         leader=None if leader.leader_id < 0 else (leader.leader_id, leader.leader_epoch),
         reasons=reasons,
     )

@@ -1,4 +1,4 @@
-"""The producer: takes records, makes a program wait when it must, and tells every outcome.
+"""The producer: takes records, makes a program wait when it must, and reports every outcome.
 
 A record first needs the metadata of its topic, then room in the buffer. While one of them is
 missing its ticket is *blocked*; where Java would make the caller wait, a host looks at the ticket.
@@ -70,7 +70,7 @@ class ProducerMachine:
         timestamp_ms: int | None = None,
         then: OnOutcome | None = None,
     ) -> SendTicket:
-        """`then(ticket, now_ms)` hears the outcome, at once if the record is refused at once."""
+        """`then(ticket, now_ms)` gets the outcome, at once if the record is refused at once."""
         if self.is_closed:
             raise ProducerClosed("this producer is closed")
         ticket = SendTicket(
@@ -82,7 +82,7 @@ class ProducerMachine:
             timestamp_ms=now_ms if timestamp_ms is None else timestamp_ms,
             then=then,
         )
-        self._client.refresh.want_topic(topic)
+        self._client.refresh.add_topic(topic)
         if any(each.topic == topic for each in self._blocked) or not self._admit(ticket, now_ms):
             ticket.blocked_until_ms = now_ms + self._config.max_block_ms
             self._blocked.append(ticket)
@@ -117,7 +117,7 @@ class ProducerMachine:
         """Take nothing more and send the rest at once; `pending` says how much is left."""
         self.is_closed = True
         for ticket in self._blocked:
-            ticket.tell(SendRefused(PRODUCER_CLOSED, "closed while it was blocked"), now_ms)
+            ticket.complete(SendRefused(PRODUCER_CLOSED, "closed while it was blocked"), now_ms)
         self._blocked.clear()
 
     def abort(self, now_ms: int) -> None:
@@ -180,29 +180,29 @@ class ProducerMachine:
         waited_ms = self._config.max_block_ms
         if self._has_metadata(ticket):
             reason = f"no room in the buffer after {waited_ms} ms"
-            ticket.tell(SendRefused(BUFFER_EXHAUSTED, reason), now_ms)
+            ticket.complete(SendRefused(BUFFER_EXHAUSTED, reason), now_ms)
         else:
-            reason = f"{_place(ticket)} is not in the metadata after {waited_ms} ms"
-            ticket.tell(SendRefused(TIMED_OUT, reason), now_ms)
+            reason = f"{_destination(ticket)} is not in the metadata after {waited_ms} ms"
+            ticket.complete(SendRefused(TIMED_OUT, reason), now_ms)
 
     def _admit(self, ticket: SendTicket, now_ms: int) -> bool:
         """True if it has been taken or refused; False if it must wait."""
         sequences = self._sender.sequences
         if sequences is not None and sequences.fatal is not None:
-            ticket.tell(SendRefused(*sequences.fatal), now_ms)
+            ticket.complete(SendRefused(*sequences.fatal), now_ms)
             return True
         facts = self._client.metadata.topics.get(ticket.topic)
         if facts is not None and facts.error in _TOPIC_REFUSED:
-            ticket.tell(SendRefused(facts.error.name, f"topic {ticket.topic}"), now_ms)
+            ticket.complete(SendRefused(facts.error.name, f"topic {ticket.topic}"), now_ms)
             return True
         if not self._has_metadata(ticket):
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             return False
         size_bytes = record_bytes_max(ticket)
         limit_bytes = min(self._config.request_bytes_max, self._config.buffer_memory)
         if size_bytes > limit_bytes:
             reason = f"{size_bytes} bytes are more than {limit_bytes}"
-            ticket.tell(SendRefused(RECORD_TOO_LARGE, reason), now_ms)
+            ticket.complete(SendRefused(RECORD_TOO_LARGE, reason), now_ms)
             return True
         return not self._lacks_room and self._append(ticket, now_ms)
 
@@ -244,7 +244,7 @@ class _Flush:
         self.then = then
 
 
-def _place(ticket: SendTicket) -> str:
+def _destination(ticket: SendTicket) -> str:
     if ticket.wanted_index is None:
         return f"topic {ticket.topic}"
     return f"partition {ticket.topic}-{ticket.wanted_index}"

@@ -28,7 +28,7 @@ class ProducerIdRequester:
             most_ms=client.config.retry_backoff_max_ms,
             random=client.random,
         )
-        self._is_asked = False
+        self._is_sent = False
         self._failures = 0
         self._retry_at_ms = 0
 
@@ -44,15 +44,15 @@ class ProducerIdRequester:
                     partitions=tuple(str(each) for each in restarted),
                 )
             )
-        if sequences.identity is None and not self._is_asked and self._retry_at_ms <= now_ms:
-            self._ask(now_ms)
+        if sequences.identity is None and not self._is_sent and self._retry_at_ms <= now_ms:
+            self._send(now_ms)
         return sequences.fatal is None
 
     def next_deadline_ms(self) -> int | None:
-        is_waiting = self._sequences.identity is None and not self._is_asked
+        is_waiting = self._sequences.identity is None and not self._is_sent
         return self._retry_at_ms if is_waiting else None
 
-    def _ask(self, now_ms: int) -> None:
+    def _send(self, now_ms: int) -> None:
         node = self._client.usable_node(now_ms)
         if node is None:
             return
@@ -62,11 +62,11 @@ class ProducerIdRequester:
             error = ErrorCode.UNSUPPORTED_VERSION
             self._sequences.fatal = (error.name, "the broker gives no producer ids")
             return
-        self._is_asked = True
-        self._client.connections.ask(node, request, version, self._answered, now_ms=now_ms)
+        self._is_sent = True
+        self._client.connections.send(node, request, version, self._answered, now_ms=now_ms)
 
     def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._is_asked = False
+        self._is_sent = False
         if not isinstance(answer, InitProducerIdResponse):
             self._retry(now_ms)
         elif answer.error_code == ErrorCode.NONE:

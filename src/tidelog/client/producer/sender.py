@@ -61,7 +61,7 @@ class Sender:
         self._config = config
         self._accumulator = accumulator
         self.sequences = Sequences() if config.is_idempotent else None
-        self._identifying = (
+        self._producer_id = (
             ProducerIdRequester(client, self.sequences) if self.sequences is not None else None
         )
         self._back_off = BackOff(
@@ -78,7 +78,7 @@ class Sender:
     def run(self, now_ms: int, *, hurry: bool) -> None:
         """Send what can be sent; in a `hurry` nothing lingers."""
         self._deadline_ms = None
-        if self._identifying is not None and not self._identifying.run(now_ms):
+        if self._producer_id is not None and not self._producer_id.run(now_ms):
             assert self.sequences is not None and self.sequences.fatal is not None
             self.abort(*self.sequences.fatal, now_ms)
             return
@@ -90,8 +90,8 @@ class Sender:
 
     def deadlines_ms(self) -> Iterable[int | None]:
         yield self._deadline_ms
-        if self._identifying is not None:
-            yield self._identifying.next_deadline_ms()
+        if self._producer_id is not None:
+            yield self._producer_id.next_deadline_ms()
         oldest = next(iter(self._accumulator.incomplete), None)
         if oldest is not None:
             yield oldest.created_ms + self._config.delivery_timeout_ms
@@ -105,7 +105,7 @@ class Sender:
             batch.failed(error, reason, now_ms)
 
     def close(self, now_ms: int) -> None:
-        self.abort(PRODUCER_CLOSED, "the producer was closed before it was told", now_ms)
+        self.abort(PRODUCER_CLOSED, "the producer was closed before it was acknowledged", now_ms)
 
     # Who is ready
 
@@ -117,8 +117,8 @@ class Sender:
             batch = queue[0]
             batch.see_leader_epoch(leader.leader_epoch)
             if leader.broker_id is None:
-                self._client.refresh.want_topic(partition.topic)
-                self._client.refresh.doubt()
+                self._client.refresh.add_topic(partition.topic)
+                self._client.refresh.request_update()
             elif partition in self._muted:
                 continue
             elif batch.is_backing_off(now_ms):
@@ -190,58 +190,60 @@ class Sender:
     def _answered(
         self,
         call: BatchProduceCall,
-        said: dict[TopicPartition, PartitionProduceResult],
+        results: dict[TopicPartition, PartitionProduceResult],
         now_ms: int,
     ) -> None:
         for batch in call.batches:
-            self._decide(batch, said[batch.partition], now_ms)
+            self._decide(batch, results[batch.partition], now_ms)
         for batch in call.batches:
-            self._take_hint(batch.partition, said[batch.partition], call)
+            self._take_hint(batch.partition, results[batch.partition], call)
 
-    def _decide(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
+    def _decide(self, batch: ProducerBatch, result: PartitionProduceResult, now_ms: int) -> None:
         batch.is_in_flight = False
         self._muted.discard(batch.partition)
-        if said.error in STALE_METADATA:
-            self._client.refresh.doubt()
+        if result.error in STALE_METADATA:
+            self._client.refresh.request_update()
         if batch.is_done:
             return
-        if said.error == ErrorCode.NONE:
-            self._done(batch, said, now_ms)
+        if result.error == ErrorCode.NONE:
+            self._done(batch, result, now_ms)
             return
-        batch.may_be_written |= said.error not in NOT_WRITTEN
-        if said.error == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1:
+        batch.may_be_written |= result.error not in NOT_WRITTEN
+        if result.error == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1:
             self._split(batch)
-        elif self._may_retry(batch, said, now_ms):
-            self._retry(batch, said, now_ms)
-        elif said.error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # Written before, so long ago that nobody remembers where.
-            self._done(batch, said, now_ms)
+        elif self._may_retry(batch, result, now_ms):
+            self._retry(batch, result, now_ms)
+        elif result.error == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            # Written before, so long ago that the broker does not remember where.
+            self._done(batch, result, now_ms)
         else:
-            self._fail(batch, said, now_ms)
+            self._fail(batch, result, now_ms)
 
-    def _done(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
+    def _done(self, batch: ProducerBatch, result: PartitionProduceResult, now_ms: int) -> None:
         if self.sequences is not None:
             self.sequences.completed(batch)
         self._accumulator.release(batch)
-        batch.done(base_offset=said.base_offset, append_time_ms=said.append_time_ms, now_ms=now_ms)
+        batch.done(
+            base_offset=result.base_offset, append_time_ms=result.append_time_ms, now_ms=now_ms
+        )
 
-    def _may_retry(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> bool:
+    def _may_retry(self, batch: ProducerBatch, result: PartitionProduceResult, now_ms: int) -> bool:
         if self._is_expired(batch, now_ms) or batch.attempts >= self._config.retries:
             return False
         if self.sequences is None:
-            return said.error in RETRIABLE
+            return result.error in RETRIABLE
         return self.sequences.may_retry(
-            batch, said.error, log_start_known=said.log_start_offset is not None
+            batch, result.error, log_start_known=result.log_start_offset is not None
         )
 
-    def _retry(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
+    def _retry(self, batch: ProducerBatch, result: PartitionProduceResult, now_ms: int) -> None:
         batch.requeued(pause_ms=self._back_off.pause_ms(batch.attempts), now_ms=now_ms)
         self._accumulator.put_back(batch, after=self._before(batch))
         numbered = batch.numbered
         self._client.trace.emit(
             BatchRetried(
                 partition=str(batch.partition),
-                error=said.error.name,
+                error=result.error.name,
                 attempts=batch.attempts,
                 producer_id=numbered.identity.producer_id if numbered else None,
                 producer_epoch=numbered.identity.producer_epoch if numbered else None,
@@ -250,7 +252,7 @@ class Sender:
         )
 
     def _before(self, batch: ProducerBatch) -> Sequence[ProducerBatch]:
-        """The batches that must be written before this one; without numbers, nobody cares."""
+        """The batches that must be written before this one; none without sequences."""
         if self.sequences is None:
             return ()
         in_flight = self.sequences.in_flight(batch.partition)
@@ -270,18 +272,18 @@ class Sender:
             BatchSplit(partition=str(batch.partition), records=batch.count, parts=len(parts))
         )
 
-    def _fail(self, batch: ProducerBatch, said: PartitionProduceResult, now_ms: int) -> None:
+    def _fail(self, batch: ProducerBatch, result: PartitionProduceResult, now_ms: int) -> None:
         if self.sequences is not None:
-            self.sequences.failed(batch, said.error, said.reason)
+            self.sequences.failed(batch, result.error, result.reason)
         self._accumulator.release(batch)
-        batch.failed(said.error.name, said.reason, now_ms, reasons=said.reasons)
+        batch.failed(result.error.name, result.reason, now_ms, reasons=result.reasons)
 
     def _take_hint(
-        self, partition: TopicPartition, said: PartitionProduceResult, call: BatchProduceCall
+        self, partition: TopicPartition, result: PartitionProduceResult, call: BatchProduceCall
     ) -> None:
-        if said.leader is None:
+        if result.leader is None:
             return
-        leader = leader_from_wire(leader_id=said.leader[0], leader_epoch=said.leader[1])
+        leader = leader_from_wire(leader_id=result.leader[0], leader_epoch=result.leader[1])
         if self._client.metadata.learn_leader(partition, leader, call.endpoints):
             assert leader.broker_id is not None and leader.leader_epoch is not None
             self._client.trace.emit(

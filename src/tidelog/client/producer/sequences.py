@@ -156,8 +156,8 @@ class Sequences:
         for part in parts:
             part.number(BatchSequence(batch.numbered.identity, sequence))
             sequence = sequence_after(sequence, part.count)
-        place = known.in_flight.index(batch)
-        known.in_flight[place : place + 1] = parts
+        index = known.in_flight.index(batch)
+        known.in_flight[index : index + 1] = parts
 
     def _settle(self, known: _Partition, batch: ProducerBatch) -> None:
         known.in_flight = [each for each in known.in_flight if each is not batch]

@@ -31,7 +31,7 @@ class Loss(Enum):
 
 
 class RangeLost(RangeError):
-    """Records of the range are gone for good; the log's fences tell what is still there."""
+    """Records of the range are gone for good; the log's bounds show what is still there."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class RangeLost(RangeError):
         log_start_offset: int | None = None,
         high_watermark: int | None = None,
     ) -> None:
-        super().__init__(partition, offset, _told(kind, log_start_offset, high_watermark))
+        super().__init__(partition, offset, _text(kind, log_start_offset, high_watermark))
         self.kind = kind
         self.log_start_offset = log_start_offset
         self.high_watermark = high_watermark
@@ -56,7 +56,7 @@ class RangeStalled(RangeError):
     """Nothing new came for too long; the text says from whom, and why."""
 
 
-def _told(kind: Loss, log_start_offset: int | None, high_watermark: int | None) -> str:
+def _text(kind: Loss, log_start_offset: int | None, high_watermark: int | None) -> str:
     there = f"the log has offsets {log_start_offset} to {high_watermark} (exclusive)"
     if kind == Loss.DELETED:
         return f"these records were deleted; {there}"

@@ -1,4 +1,4 @@
-"""What one fetch brought of a range: whole batches as they came, and the log's fences."""
+"""What one fetch brought of a range: whole batches as they came, and the log's bounds."""
 
 from __future__ import annotations
 

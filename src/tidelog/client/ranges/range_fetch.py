@@ -47,7 +47,7 @@ _FIRST_GUESS_BYTES = 1024
 
 
 def copied(records: memoryview) -> memoryview:
-    """What a machine does whose answers are valid only while it hears of them."""
+    """For hosts whose answers are valid only while they are delivered."""
     return memoryview(bytes(records))
 
 
@@ -78,11 +78,11 @@ class RangeFetch:
         self.next_offset = start_offset
         self.fetched: FetchedRange | None = None
         self.error: RangeError | None = None
-        self._is_asked = False
+        self._is_sent = False
         self._retry_at_ms = 0
         self._failures = 0
         self._waits_since_ms = now_ms
-        self._trouble = "no broker has told who leads it"
+        self._reason = "no broker has told who leads it"
         self._topic_id: bytes | None = None
         self._read_replica: int | None = None
         self._read_epoch: int | None = None
@@ -95,7 +95,7 @@ class RangeFetch:
             most_ms=client.config.retry_backoff_max_ms,
             random=client.random,
         )
-        client.refresh.want_topic(partition.topic)
+        client.refresh.add_topic(partition.topic)
         client.attach(self)
 
     @property
@@ -114,7 +114,7 @@ class RangeFetch:
         self._waits_since_ms = now_ms
 
     def close(self) -> None:
-        """Nobody wants the rest."""
+        """The rest is not fetched."""
         if self._client.is_attached(self):
             self._client.detach(self)
 
@@ -124,8 +124,8 @@ class RangeFetch:
         if self.error is not None or self.fetched is not None or self.is_complete:
             return
         if now_ms >= self._stalled_at_ms():
-            self._fail(RangeStalled, f"nothing new for {self._patience()}: {self._told_trouble()}")
-        elif not self._is_asked and now_ms >= self._retry_at_ms:
+            self._fail(RangeStalled, f"nothing new for {self._stall_time()}: {self._full_reason()}")
+        elif not self._is_sent and now_ms >= self._retry_at_ms:
             self._go_on(now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
@@ -134,15 +134,15 @@ class RangeFetch:
     def _stalled_at_ms(self) -> int:
         return self._waits_since_ms + self._config.stalled_ms
 
-    def _patience(self) -> str:
+    def _stall_time(self) -> str:
         return f"{self._config.stalled_ms / 1_000:g} s"
 
-    def _told_trouble(self) -> str:
-        tried = self._client.connections.troubles()
-        told = ", ".join(f"{address} ({reason})" for address, reason in tried)
-        return f"{self._trouble}; not reached: {told}" if told else self._trouble
+    def _full_reason(self) -> str:
+        failures = self._client.connections.failures()
+        tried = ", ".join(f"{address} ({reason})" for address, reason in failures)
+        return f"{self._reason}; not reached: {tried}" if tried else self._reason
 
-    # Whom to ask
+    # Which node to ask
 
     def _go_on(self, now_ms: int) -> None:
         leader = self._client.metadata.leader(self._partition)
@@ -151,14 +151,14 @@ class RangeFetch:
             return
         address = self._client.metadata.address(node)
         if address is None:
-            self._doubt(f"the address of broker {node} is not known")
+            self._await_metadata(f"the address of broker {node} is not known")
         elif not self._client.connections.make_usable(node, address, now_ms):
-            self._trouble = f"broker {node} at {address} cannot be reached"
+            self._reason = f"broker {node} at {address} cannot be reached"
         elif self._read_epoch is not None and leader != self._trusted:
             self._validate(leader, self._read_epoch, now_ms)
         else:
-            self._trouble = f"broker {node} at {address} does not answer"
-            self._ask(node, leader, now_ms)
+            self._reason = f"broker {node} at {address} does not answer"
+            self._send(node, leader, now_ms)
 
     def _node(self, leader: Leader) -> int | None:
         metadata = self._client.metadata
@@ -167,11 +167,13 @@ class RangeFetch:
             self._fail(RangeRefused, topic.error.name)
         elif topic is None or topic.error != ErrorCode.NONE:
             has_brokers = bool(metadata.brokers)
-            self._doubt("no broker knows this topic" if has_brokers else "no broker answers")
+            self._await_metadata(
+                "no broker knows this topic" if has_brokers else "no broker answers"
+            )
         elif self._partition.index not in topic.partitions:
-            self._doubt(f"the topic has only {len(topic.partitions)} partitions")
+            self._await_metadata(f"the topic has only {len(topic.partitions)} partitions")
         elif leader.broker_id is None:
-            self._doubt("it has no leader")
+            self._await_metadata("it has no leader")
         elif self._read_replica is not None and self._read_replica in metadata.brokers:
             return self._read_replica
         else:
@@ -187,42 +189,42 @@ class RangeFetch:
         self._topic_id = topic_id
         return False
 
-    def _doubt(self, trouble: str) -> None:
-        self._trouble = trouble
-        self._client.refresh.doubt()
+    def _await_metadata(self, reason: str) -> None:
+        self._reason = reason
+        self._client.refresh.request_update()
 
-    def _pause(self, trouble: str, now_ms: int) -> None:
-        self._trouble = trouble
+    def _pause(self, reason: str, now_ms: int) -> None:
+        self._reason = reason
         self._retry_at_ms = now_ms + self._back_off.pause_ms(self._failures)
         self._failures += 1
 
     def _fail(self, kind: type[RangeStalled | RangeRefused], text: str) -> None:
         self.error = kind(self._partition, self.next_offset, text)
 
-    # Asking
+    # Requests
 
-    def _ask(self, node: int, leader: Leader, now_ms: int) -> None:
+    def _send(self, node: int, leader: Leader, now_ms: int) -> None:
         newest = None if self._topic_id is not None else _TOPIC_IDS_FROM - 1
         version = self._client.connections.version(node, FetchRequest, at_most=newest)
         if version is None:
             self._fail(RangeRefused, f"broker {node} speaks no version of Fetch that we do")
             return
-        self._is_asked = True
+        self._is_sent = True
         offset = self.next_offset
 
         def answered(answer: Message | NoAnswer, now_ms: int) -> None:
-            self._is_asked = False
+            self._is_sent = False
             if self._client.is_attached(self):
                 self._answered(node, leader, offset, answer, now_ms)
 
-        self._client.connections.ask(node, self._request(leader), version, answered, now_ms=now_ms)
+        self._client.connections.send(node, self._request(leader), version, answered, now_ms=now_ms)
 
     def _request(self, leader: Leader) -> FetchRequest:
         config = self._config.consumer
         partition = FetchPartition(
             partition=self._partition.index,
             fetch_offset=self.next_offset,
-            partition_max_bytes=self._bytes_wanted(),
+            partition_max_bytes=self._fetch_bytes(),
         )
         if leader.leader_epoch is not None:
             partition.current_leader_epoch = leader.leader_epoch
@@ -242,11 +244,11 @@ class RangeFetch:
             rack_id=config.client.client_rack,
         )
 
-    def _bytes_wanted(self) -> int:
+    def _fetch_bytes(self) -> int:
         """Not much more than the rest of the range may take."""
         left = self._end_offset - self.next_offset
-        wanted = _SLACK_BYTES + int(1.25 * left * self._bytes_per_offset)
-        return min(wanted, self._config.consumer.partition_bytes_max)
+        size = _SLACK_BYTES + int(1.25 * left * self._bytes_per_offset)
+        return min(size, self._config.consumer.partition_bytes_max)
 
     # Answers
 
@@ -255,7 +257,7 @@ class RangeFetch:
     ) -> None:
         if not isinstance(answer, FetchResponse):
             reason = answer.reason if isinstance(answer, NoAnswer) else "another answer"
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             self._read_replica = None
             self._pause(f"broker {node}: {reason}", now_ms)
             return
@@ -277,7 +279,7 @@ class RangeFetch:
             return
         records = memoryview(data.records or b"")
         if not records:
-            self._pause(self._told_empty(node, offset, data), now_ms)
+            self._pause(self._nothing_to_read(node, offset, data), now_ms)
             return
         try:
             whole = whole_batches(records, end_offset=self._end_offset)
@@ -305,38 +307,38 @@ class RangeFetch:
             broker_id=node,
         )
 
-    def _told_empty(self, node: int, offset: int, data: PartitionData) -> str:
-        fence = data.high_watermark
+    def _nothing_to_read(self, node: int, offset: int, data: PartitionData) -> str:
+        bound = data.high_watermark
         what = "the high watermark"
-        if self._config.consumer.is_read_committed and 0 <= data.last_stable_offset < fence:
-            fence = data.last_stable_offset
+        if self._config.consumer.is_read_committed and 0 <= data.last_stable_offset < bound:
+            bound = data.last_stable_offset
             what = "an open transaction"
-        return f"broker {node} has nothing to read there, only up to {what} at offset {fence}"
+        return f"broker {node} has nothing to read there, only up to {what} at offset {bound}"
 
     def _take_hint(self, data: PartitionData, answer: FetchResponse) -> None:
-        told = data.current_leader
-        leader = leader_from_wire(leader_id=told.leader_id, leader_epoch=told.leader_epoch)
+        hint = data.current_leader
+        leader = leader_from_wire(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
         self._client.metadata.learn_leader(self._partition, leader, answer.node_endpoints)
 
     def _refused(self, node: int, error: ErrorCode, now_ms: int) -> None:
         is_follower, self._read_replica = self._read_replica is not None, None
         if error == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # A follower may lag behind: only the leader's word counts.
+            # A follower may lag behind: only the leader's answer counts.
             if not is_follower:
-                self._look_for_fences(now_ms)
+                self._find_bounds(now_ms)
         elif error in _WAIT_FOR_IT:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
             self._pause(f"broker {node}: {error.name}", now_ms)
         else:
             self._fail(RangeRefused, f"broker {node}: {error.name}")
 
     # What has become of the log
 
-    def _look_for_fences(self, now_ms: int) -> None:
-        self._is_asked = True
+    def _find_bounds(self, now_ms: int) -> None:
+        self._is_sent = True
 
         def found(log_start_offset: int | None, high_watermark: int | None, now_ms: int) -> None:
-            self._is_asked = False
+            self._is_sent = False
             if log_start_offset is None or high_watermark is None:
                 self._pause("its first and its next offset cannot be found out", now_ms)
             elif log_start_offset <= self.next_offset <= high_watermark:
@@ -354,14 +356,14 @@ class RangeFetch:
         find_bounds(self._client, self._partition, found, now_ms=now_ms)
 
     def _validate(self, leader: Leader, read_epoch: int, now_ms: int) -> None:
-        self._is_asked = True
-        self._trouble = "the new leader does not tell where the last leader epoch ends"
+        self._is_sent = True
+        self._reason = "the new leader does not tell where the last leader epoch ends"
 
         def found(end_offset: int | None, is_known: bool, now_ms: int) -> None:
-            self._is_asked = False
+            self._is_sent = False
             if not is_known:
-                self._client.refresh.doubt()
-                self._pause(self._trouble, now_ms)
+                self._client.refresh.request_update()
+                self._pause(self._reason, now_ms)
             elif end_offset is not None and end_offset < self.next_offset:
                 self.error = RangeLost(
                     self._partition,

@@ -1,7 +1,7 @@
-"""The acks journal: what a producer was told about each record, as JSON lines that an audit reads.
+"""The acks journal: the outcome of each record that was sent, as JSON lines that an audit reads.
 
-The first line names the run, then there is one line for each outcome in the order in which it was
-told, and at the end a line with the counts. A journal without that last line was cut: what the
+The first line names the run, then there is one line for each outcome in the order in which they
+came, and at the end a line with the counts. A journal without that last line was cut: what the
 topic holds beyond it may be the run's own. A run with transactions names them in its lines, and
 has a line for the end of each.
 """
@@ -87,7 +87,7 @@ class AcksJournal:
             line["transactional_id"] = transactional_id
         self._write(line)
 
-    def told(
+    def write_outcome(
         self,
         number: int,
         ticket: SendTicket,
@@ -107,8 +107,8 @@ class AcksJournal:
         assert outcome in TRANSACTION_OUTCOMES, outcome
         self._write({"transaction": transaction, "outcome": outcome, "told_us": told_us})
 
-    def end(self, told: OutcomeCounts) -> None:
-        self._write({"end": told.as_json(), "ended_ms": time.time_ns() // 1_000_000})
+    def end(self, counts: OutcomeCounts) -> None:
+        self._write({"end": counts.as_json(), "ended_ms": time.time_ns() // 1_000_000})
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -119,14 +119,14 @@ def entry(number: int, ticket: SendTicket, *, sent_us: int, told_us: int) -> dic
     """One record's line. Times are on the monotonic clock that all processes of a machine share."""
     outcome = ticket.outcome
     assert outcome is not None
-    place = ticket.partition
+    partition = ticket.partition
     return {
         "number": number,
         "key": text_of(ticket.key),
         "value_sha256": None if ticket.value is None else hashlib.sha256(ticket.value).hexdigest(),
-        "partition": place.index if place is not None else ticket.wanted_index,
+        "partition": partition.index if partition is not None else ticket.wanted_index,
         "offset": outcome.offset if isinstance(outcome, SendOk) else None,
-        "outcome": word(outcome),
+        "outcome": outcome_name(outcome),
         "error": None if isinstance(outcome, SendOk) else outcome.error,
         "reason": None if isinstance(outcome, SendOk) else outcome.reason,
         "timestamp_ms": ticket.timestamp_ms,
@@ -135,7 +135,7 @@ def entry(number: int, ticket: SendTicket, *, sent_us: int, told_us: int) -> dic
     }
 
 
-def word(outcome: SendOutcome) -> str:
+def outcome_name(outcome: SendOutcome) -> str:
     if isinstance(outcome, SendOk):
         return "ok"
     return "refused" if isinstance(outcome, SendRefused) else "unknown"

@@ -1,4 +1,4 @@
-"""Producer, Consumer and Admin for programs: real sockets, calls that wait, exceptions that tell.
+"""Producer, Consumer and Admin for programs: real sockets, calls that wait, errors as exceptions.
 
     with Producer({"bootstrap.servers": "localhost:9092"}) as producer:
         sent = producer.send("orders", b"paid", key=b"order-1")
@@ -17,17 +17,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from tidelog.client.admin.admin import AdminMachine as AdminMachine
-from tidelog.client.admin.admin import Failed
+from tidelog.client.admin.admin import AdminMachine, Failed
 from tidelog.client.admin.question import Question
 from tidelog.client.config import client_config
 from tidelog.client.consumer.config import consumer_config
-from tidelog.client.consumer.consumer import ConsumerMachine as ConsumerMachine
+from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.consumer.offset_lookup import LookupFailed, LookupResult, OffsetAndTimestamp
 from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import SendOk, SendOutcome, SendRefused, SendTicket
-from tidelog.client.producer.producer import ProducerMachine as ProducerMachine
+from tidelog.client.producer.producer import ProducerMachine
 from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
@@ -101,12 +100,12 @@ class Producer(Closeable):
     """Records are sent by a thread in the background."""
 
     def __init__(self, settings: Given, *, trace: Trace | None = None) -> None:
-        """`trace` hears the events of `client.events`, on the thread in the background."""
+        """`trace` gets the events of `client.events`, on the thread in the background."""
         config = producer_config(settings)
         self._loop = Loop(config.client, trace)
         self._machine = ProducerMachine(self._loop.client, config)
         self._changed = threading.Condition(threading.RLock())
-        self._told: deque[Callable[[], None]] = deque()
+        self._callbacks: deque[Callable[[], None]] = deque()
         self._is_over = False
         self._broken: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="tidelog-producer", daemon=True)
@@ -122,20 +121,20 @@ class Producer(Closeable):
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
         on_outcome: Callable[[SendOutcome], None] | None = None,
-        on_told: Callable[[SendTicket], None] | None = None,
+        on_done: Callable[[SendTicket], None] | None = None,
     ) -> SentRecord:
         """Waits up to max.block.ms for metadata and room.
 
-        `on_outcome` and `on_told`, which also hears of the partition, run on the other thread.
+        `on_outcome` and `on_done`, whose ticket also names the partition, run on the other thread.
         """
         sent = SentRecord(self)
 
-        def told(ticket: SendTicket, now_ms: int) -> None:
+        def complete(ticket: SendTicket, now_ms: int) -> None:
             assert ticket.outcome is not None
             if on_outcome is not None:
-                self._told.append(partial(on_outcome, ticket.outcome))
-            if on_told is not None:
-                self._told.append(partial(on_told, ticket))
+                self._callbacks.append(partial(on_outcome, ticket.outcome))
+            if on_done is not None:
+                self._callbacks.append(partial(on_done, ticket))
 
         with self._changed:
             self._check()
@@ -147,7 +146,7 @@ class Producer(Closeable):
                 headers=headers,
                 timestamp_ms=time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms,
                 now_ms=self._loop.now_ms(),
-                then=told,
+                then=complete,
             )
             if self._machine.needs_run:
                 self._loop.wake()
@@ -169,7 +168,7 @@ class Producer(Closeable):
             return self._machine.pending
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Send the rest; what has no outcome in time is given up and told so."""
+        """Send the rest; what has no outcome in time is given up, as unknown or refused."""
         if self._is_over:
             return
         with self._changed:
@@ -211,7 +210,7 @@ class Producer(Closeable):
                 with self._changed:
                     if self._is_over:
                         return
-                    self._loop.happen(ready)
+                    self._loop.dispatch(ready)
                     self._changed.notify_all()
                 self._call_back()
         except BaseException as error:
@@ -222,8 +221,8 @@ class Producer(Closeable):
 
     def _call_back(self) -> None:
         """Outside of the lock: a program's own code may do anything."""
-        while self._told:
-            self._told.popleft()()
+        while self._callbacks:
+            self._callbacks.popleft()()
 
 
 class _Driven(Closeable):
@@ -296,13 +295,13 @@ class Consumer(_Driven):
         found = self._look_up(
             lambda then, now_ms: self._machine.beginning_offsets(partitions, then, now_ms=now_ms)
         )
-        return {each: told.offset for each, told in found.items() if told is not None}
+        return {each: offset.offset for each, offset in found.items() if offset is not None}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         found = self._look_up(
             lambda then, now_ms: self._machine.end_offsets(partitions, then, now_ms=now_ms)
         )
-        return {each: told.offset for each, told in found.items() if told is not None}
+        return {each: offset.offset for each, offset in found.items() if offset is not None}
 
     def offsets_for_times(
         self, timestamps: dict[TopicPartition, int]
@@ -317,12 +316,12 @@ class Consumer(_Driven):
         super().close()
 
     def _look_up(
-        self, ask: Callable[[Callable[[LookupResult, int], None], int], None]
+        self, start: Callable[[Callable[[LookupResult, int], None], int], None]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        told: list[LookupResult] = []
-        ask(lambda result, now_ms: told.append(result), self._loop.now_ms())
-        self._turn_until(lambda: bool(told), self._timeout_s + 1)
-        result = told[0] if told else LookupFailed("no answer in time")
+        results: list[LookupResult] = []
+        start(lambda result, now_ms: results.append(result), self._loop.now_ms())
+        self._turn_until(lambda: bool(results), self._timeout_s + 1)
+        result = results[0] if results else LookupFailed("no answer in time")
         if isinstance(result, LookupFailed):
             raise RequestFailed(result.reason)
         return result
@@ -346,14 +345,14 @@ class Admin(_Driven):
         self, questions: Mapping[K, Question[T]], *, timeout_s: float = 60.0
     ) -> dict[K, T | Failed]:
         """All at once; Failed for those that nobody answers in time."""
-        told: dict[K, T | Failed] = {}
+        results: dict[K, T | Failed] = {}
         now_ms = self._loop.now_ms()
         timeout_ms = int(timeout_s * 1_000)
         for key, question in questions.items():
 
-            def hear(result: T | Failed, _: int, key: K = key) -> None:
-                told[key] = result
+            def on_result(result: T | Failed, _: int, key: K = key) -> None:
+                results[key] = result
 
-            self._machine.ask(question, hear, now_ms=now_ms, timeout_ms=timeout_ms)
-        self._turn_until(lambda: len(told) == len(questions), timeout_s + 1)
-        return {key: told.get(key, Failed("no answer in time")) for key in questions}
+            self._machine.ask(question, on_result, now_ms=now_ms, timeout_ms=timeout_ms)
+        self._turn_until(lambda: len(results) == len(questions), timeout_s + 1)
+        return {key: results.get(key, Failed("no answer in time")) for key in questions}

@@ -47,7 +47,7 @@ class JournalledProducer(Closeable):
         self._turn = threading.Lock()
         self._producer = Producer(settings)
         self.sent = 0
-        self.told = OutcomeCounts()
+        self.counts = OutcomeCounts()
         """Counts; complete when the producer is closed."""
         self._journal.begin(
             run=run or secrets.token_hex(4),
@@ -77,7 +77,7 @@ class JournalledProducer(Closeable):
                 partition=partition,
                 headers=headers,
                 timestamp_ms=timestamp_ms,
-                on_told=partial(self._hear, number, _now_us()),
+                on_done=partial(self._on_done, number, _now_us()),
             )
 
     def flush(self, timeout_s: float | None = None) -> None:
@@ -89,13 +89,13 @@ class JournalledProducer(Closeable):
         if self._file.closed:
             return
         self._producer.close(timeout_s)
-        self._journal.end(self.told)
+        self._journal.end(self.counts)
         self._file.close()
 
-    def _hear(self, number: int, sent_us: int, ticket: SendTicket) -> None:
+    def _on_done(self, number: int, sent_us: int, ticket: SendTicket) -> None:
         assert ticket.outcome is not None
-        self.told.add(ticket.outcome)
-        self._journal.told(number, ticket, sent_us=sent_us, told_us=_now_us())
+        self.counts.add(ticket.outcome)
+        self._journal.write_outcome(number, ticket, sent_us=sent_us, told_us=_now_us())
 
 
 def _now_us() -> int:

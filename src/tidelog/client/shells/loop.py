@@ -1,6 +1,6 @@
 """Sockets and a clock for one client: a loop that whoever needs something done turns.
 
-It is the client's `wires`. Nothing is told to the client while it calls: a connection that fails at
+It is the client's `wires`. The client gets no events while it calls: a connection that fails at
 once fails in the next turn. Names are resolved while the loop waits for them.
 """
 
@@ -23,10 +23,10 @@ from tidelog.core.model.trace import Trace
 _SIZE = Struct(">i")
 _READ_BYTES = 256 * 1024
 _LARGE_BYTES = 2 * _READ_BYTES
-"""A frame from this size on is read into a place of its own, without being copied again."""
+"""A frame from this size on is read into a buffer of its own, without being copied again."""
 _WAKING_BYTES = 2**20
 """Of a large frame: fewer do not wake who waits for it, unless they are its last."""
-_PLACES_MAX = 3
+_LARGE_BUFFERS_MAX = 3
 _FRAME_BYTES_MAX = 2 * REQUEST_BYTES_MAX
 _REFUSED = frozenset({errno.ECONNREFUSED})
 _RESET = frozenset({errno.ECONNRESET, errno.EPIPE})
@@ -41,7 +41,7 @@ class Loop:
         self._to_write: deque[_Socket] = deque()
         self._events: deque[Callable[[int], None]] = deque()
         self._deadline_ms: int | None = None
-        self.places = _Places()
+        self.large_buffers = _LargeBuffers()
         self._waker, self._wakee = socket.socketpair()
         self._wakee.setblocking(False)
         self._waker.setblocking(False)
@@ -53,12 +53,12 @@ class Loop:
 
     def wait(self, wait_ms: int | None) -> list[tuple[_Socket | None, int]]:
         """Sleep until something happens, but at most so long (None: as long as it takes)."""
-        timeout_s = self._patience_s(wait_ms)
+        timeout_s = self._timeout_s(wait_ms)
         ready = self._selector.select(timeout_s)
         return [(key.data, mask) for key, mask in ready]
 
-    def happen(self, ready: list[tuple[_Socket | None, int]]) -> None:
-        """Tell the client what happened, and let it act."""
+    def dispatch(self, ready: list[tuple[_Socket | None, int]]) -> None:
+        """Pass what happened on to the client, and let it act."""
         now_ms = self.now_ms()
         for each, mask in ready:
             if each is None:
@@ -74,7 +74,7 @@ class Loop:
         self._write_all(now_ms)
 
     def turn(self, wait_ms: int | None) -> None:
-        self.happen(self.wait(wait_ms))
+        self.dispatch(self.wait(wait_ms))
 
     def wake(self) -> None:
         """End the wait of whoever waits."""
@@ -92,7 +92,7 @@ class Loop:
         self._waker.close()
         self._wakee.close()
 
-    def _patience_s(self, wait_ms: int | None) -> float | None:
+    def _timeout_s(self, wait_ms: int | None) -> float | None:
         if self._events:
             return 0
         if self._deadline_ms is not None:
@@ -127,15 +127,15 @@ class Loop:
         self._to_write.append(self._sockets[link])
 
     def disconnect(self, link: int) -> None:
-        gone = self._sockets.pop(link, None)
-        if gone is not None:
-            gone.drop()
+        dropped = self._sockets.pop(link, None)
+        if dropped is not None:
+            dropped.drop()
 
     def arm(self, deadline_ms: int) -> None:
         if self._deadline_ms is None or deadline_ms < self._deadline_ms:
             self._deadline_ms = deadline_ms
 
-    # What sockets say
+    # What sockets report
 
     def opened(self, link: int, now_ms: int) -> None:
         self.client.on_link_opened(link, now_ms)
@@ -144,9 +144,9 @@ class Loop:
         self.client.on_answer(link, frame, now_ms)
 
     def ended(self, link: int, reason: str, now_ms: int) -> None:
-        gone = self._sockets.pop(link, None)
-        if gone is not None:
-            gone.drop()
+        dropped = self._sockets.pop(link, None)
+        if dropped is not None:
+            dropped.drop()
             self.client.on_link_closed(link, reason, now_ms)
 
     def watch(self, each: _Socket, mask: int) -> None:
@@ -159,26 +159,26 @@ class Loop:
         each.watched = mask
 
 
-class _Places:
-    """Memory for large frames, used again once nobody looks at it: making it anew costs as much as
-    filling it."""
+class _LargeBuffers:
+    """Memory for large frames, used again once nobody has a view of it: allocating it costs as much
+    as filling it."""
 
     def __init__(self) -> None:
-        self._known: deque[bytearray] = deque(maxlen=_PLACES_MAX)
+        self._buffers: deque[bytearray] = deque(maxlen=_LARGE_BUFFERS_MAX)
 
     def take(self, size: int) -> memoryview:
-        for each in self._known:
-            if len(each) >= size and _is_unseen(each):
+        for each in self._buffers:
+            if len(each) >= size and _is_free(each):
                 return memoryview(each)[:size]
         made = bytearray(size + size // 4)
-        self._known.append(made)
+        self._buffers.append(made)
         return memoryview(made)[:size]
 
 
-def _is_unseen(place: bytearray) -> bool:
+def _is_free(buffer: bytearray) -> bool:
     """Memory that somebody has a view of cannot change its size."""
     try:
-        place.append(place.pop())
+        buffer.append(buffer.pop())
     except BufferError:
         return False
     return True
@@ -205,7 +205,7 @@ class _Socket:
         """The reason why it failed at once; None: it is on its way."""
         try:
             family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except (OSError, UnicodeError):  # nobody of that name, or a name that cannot be one
+        except (OSError, UnicodeError):  # no such host, or a name that cannot be one
             return "unreachable"
         self.socket.close()
         self.socket = socket.socket(family, kind)
@@ -292,7 +292,7 @@ class _Socket:
             self._loop.answered(self._link, memoryview(frame), now_ms)
 
     def _begin_large(self, size: int, now_ms: int) -> None:
-        self._large = self._loop.places.take(size)
+        self._large = self._loop.large_buffers.take(size)
         self._large_filled = len(self._received) - _SIZE.size
         self._large[: self._large_filled] = memoryview(self._received)[_SIZE.size :]
         self._received.clear()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tidelog.client.consumer.offset_lookup import LookupFailed, LookupResult, OffsetLookup
+from tidelog.client.consumer.offset_lookup import ListOffsetsLookup, LookupFailed, LookupResult
 from tidelog.client.ranges.config import STALLED_MS, range_config
 from tidelog.client.ranges.errors import RangeStalled
 from tidelog.client.ranges.fetched_range import FetchedRange
@@ -60,23 +60,27 @@ class RangeClient(Closeable):
         finally:
             machine.close()
 
-    def fences(self, partition: TopicPartition) -> tuple[int, int]:
+    def bounds(self, partition: TopicPartition) -> tuple[int, int]:
         """Where the partition begins now, and where it ends for a reader with these settings."""
         now_ms = self._loop.now_ms()
-        told: dict[int, LookupResult] = {}
+        results: dict[int, LookupResult] = {}
+
+        def note(timestamp: int, result: LookupResult, now_ms: int) -> None:
+            results[timestamp] = result
+
         for timestamp in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
-            OffsetLookup(
+            ListOffsetsLookup(
                 self._loop.client,
                 {partition: timestamp},
-                partial(_note, told, timestamp),
+                partial(note, timestamp),
                 is_read_committed=self._config.consumer.is_read_committed,
                 deadline_ms=now_ms + self._config.stalled_ms,
             )
         wait_ms: int | None = 0
-        while len(told) < 2:
+        while len(results) < 2:
             self._loop.turn(wait_ms)
             wait_ms = None
-        first, end = (_offset(told[each], partition) for each in sorted(told))
+        first, end = (_offset(results[each], partition) for each in sorted(results))
         return first, end
 
     def _wait_for(self, machine: RangeFetch) -> FetchedRange:
@@ -93,10 +97,6 @@ class RangeClient(Closeable):
 
     def close(self) -> None:
         self._loop.close()
-
-
-def _note(told: dict[int, LookupResult], timestamp: int, result: LookupResult, now_ms: int) -> None:
-    told[timestamp] = result
 
 
 def _offset(result: LookupResult, partition: TopicPartition) -> int:

@@ -20,7 +20,7 @@ from tidelog.client.shells.sink_runner import TIMEOUT_S, SinkRunner
 from tidelog.client.sink import stateless_driver
 from tidelog.client.sink.driver import SinkDriverMachine
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.marker import PublishedBatch
+from tidelog.client.sink.marker import BatchIdentity
 from tidelog.client.sink.options import SinkOptions
 from tidelog.client.sink.stateless_driver import PublishOutcome
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
@@ -55,7 +55,7 @@ class SinkDriver(Closeable):
         return self._machine.run_id
 
     @property
-    def published(self) -> PublishedBatch | None:
+    def published(self) -> BatchIdentity | None:
         """What was published last, as far as this run knows."""
         return self._machine.published
 
@@ -132,7 +132,7 @@ class StatelessSink(Closeable):
         self,
         ticket: BatchTicket,
         receipts: Sequence[Receipt],
-        offered: PublishedBatch,
+        offered: BatchIdentity,
         *,
         run_id: str,
     ) -> PublishOutcome:

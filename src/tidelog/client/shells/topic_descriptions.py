@@ -1,7 +1,7 @@
-"""A survey of topics: who leads, who is in sync, how far every replica is, which settings differ.
+"""Describes topics: who leads, who is in sync, how far every replica is, which settings differ.
 
-Several questions, each asked once for all topics. What nobody can tell is None: a broker that is
-down does not keep the rest from being told.
+Several questions, each asked once for all topics. What no broker can say is None: a broker that is
+down does not keep the rest from being described.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
 SILENT_BROKER_S = 5.0
-"""So long a live broker is waited for when the others have told already."""
+"""How long a live broker is waited for when the others have answered already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedPartition:
     """One partition; offsets only if they were asked for."""
 
-    told: PartitionDescription
+    state: PartitionDescription
     high_watermark: int | None = None
     log_end_offsets: dict[int, int | None] = field(default_factory=dict)
 
     @property
     def is_under_replicated(self) -> bool:
-        return len(self.told.isr) < len(self.told.replicas)
+        return len(self.state.isr) < len(self.state.replicas)
 
     @property
     def is_unavailable(self) -> bool:
-        """Nobody leads it, or the leader is not there."""
-        return self.told.leader_id is None or self.told.leader_id in self.told.offline
+        """It has no leader, or the leader is offline."""
+        return self.state.leader_id is None or self.state.leader_id in self.state.offline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +71,25 @@ class DescribedTopics:
 def describe_by_any_broker(
     admin: Admin, names: Sequence[str], *, timeout_s: float
 ) -> MetadataDescription:
-    """These topics as somebody knows them. One that is new may not be known to everybody yet, so
-    it is missing only if no broker knows it."""
-    told = admin.ask(describe_metadata(names), timeout_s=timeout_s)
+    """These topics, each as some broker knows it. One that is new may not be known to all brokers
+    yet, so it is missing only if no broker knows it."""
+    metadata = admin.ask(describe_metadata(names), timeout_s=timeout_s)
     missing = [
         name
-        for name, topic in told.topics.items()
+        for name, topic in metadata.topics.items()
         if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
-    if missing and len(told.brokers) > 1:
-        questions = {each: describe_metadata(missing, broker_id=each) for each in told.brokers}
-        patience_s = min(timeout_s, SILENT_BROKER_S)
-        for answer in admin.ask_each(questions, timeout_s=patience_s).values():
+    if missing and len(metadata.brokers) > 1:
+        questions = {each: describe_metadata(missing, broker_id=each) for each in metadata.brokers}
+        broker_timeout_s = min(timeout_s, SILENT_BROKER_S)
+        for answer in admin.ask_each(questions, timeout_s=broker_timeout_s).values():
             if not isinstance(answer, Failed):
-                told.topics.update(
+                metadata.topics.update(
                     (name, topic)
                     for name, topic in answer.topics.items()
                     if topic.error == ErrorCode.NONE
                 )
-    return told
+    return metadata
 
 
 def describe_topics(
@@ -97,34 +97,34 @@ def describe_topics(
 ) -> DescribedTopics:
     """These topics, or all of them."""
     if names is None:
-        told = admin.ask(describe_metadata(), timeout_s=timeout_s)
+        metadata = admin.ask(describe_metadata(), timeout_s=timeout_s)
     else:
-        told = describe_by_any_broker(admin, names, timeout_s=timeout_s)
-    found = {name: each for name, each in told.topics.items() if each.error == ErrorCode.NONE}
+        metadata = describe_by_any_broker(admin, names, timeout_s=timeout_s)
+    found = {name: each for name, each in metadata.topics.items() if each.error == ErrorCode.NONE}
     partitions = _with_eligible_leaders(admin, found, timeout_s=timeout_s)
-    configs = _configs(admin, found, told.brokers, timeout_s=timeout_s)
-    surveyed = {name: DescribedPartition(told=each) for name, each in partitions.items()}
+    configs = _configs(admin, found, metadata.brokers, timeout_s=timeout_s)
+    described = {name: DescribedPartition(state=each) for name, each in partitions.items()}
     if with_offsets:
-        surveyed = _with_offsets(admin, partitions, told.brokers, timeout_s=timeout_s)
+        described = _with_offsets(admin, partitions, metadata.brokers, timeout_s=timeout_s)
     topics = {
         name: DescribedTopic(
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             configs=configs.get(name, {}),
-            partitions=tuple(surveyed[TopicPartition(name, each)] for each in topic.partitions),
+            partitions=tuple(described[TopicPartition(name, each)] for each in topic.partitions),
         )
         for name, topic in sorted(found.items())
     }
-    refused = {name: each.error for name, each in told.topics.items() if name not in found}
-    racks = {each.id: each.rack for each in told.brokers.values()}
+    refused = {name: each.error for name, each in metadata.topics.items() if name not in found}
+    racks = {each.id: each.rack for each in metadata.brokers.values()}
     return DescribedTopics(topics=topics, refused=refused, racks=racks)
 
 
 def _with_eligible_leaders(
     admin: Admin, topics: Mapping[str, TopicDescription], *, timeout_s: float
 ) -> dict[TopicPartition, PartitionDescription]:
-    """Older brokers do not tell; then they stay None."""
+    """Adds eligible leaders; older brokers do not list them, then they stay None."""
     partitions = {
         TopicPartition(name, each.partition): each
         for name, topic in topics.items()
@@ -138,12 +138,12 @@ def _with_eligible_leaders(
             )
         except NotSupported:
             break
-        for name, told in page.partitions.items():
+        for name, description in page.partitions.items():
             if name in partitions:
-                partitions[name] = told
-        if page.go_on_at is None or page.go_on_at == start_at:
+                partitions[name] = description
+        if page.next_at is None or page.next_at == start_at:
             break
-        start_at = page.go_on_at
+        start_at = page.next_at
     return partitions
 
 
@@ -154,22 +154,22 @@ def _configs(
     names = list(names)
     if not names:
         return {}
-    told = admin.ask(describe_topic_configs(names), timeout_s=timeout_s)
-    missing = [name for name in names if name in told and told[name].error != ErrorCode.NONE]
+    configs = admin.ask(describe_topic_configs(names), timeout_s=timeout_s)
+    missing = [name for name in names if name in configs and configs[name].error != ErrorCode.NONE]
     if missing:
         question = describe_topic_configs(missing)
         questions = {each: question.to(TheBroker(each)) for each in brokers}
-        patience_s = min(timeout_s, SILENT_BROKER_S)
-        for answer in admin.ask_each(questions, timeout_s=patience_s).values():
+        broker_timeout_s = min(timeout_s, SILENT_BROKER_S)
+        for answer in admin.ask_each(questions, timeout_s=broker_timeout_s).values():
             for name, each in {} if isinstance(answer, Failed) else answer.items():
-                told[name] = each if each.error == ErrorCode.NONE else told[name]
+                configs[name] = each if each.error == ErrorCode.NONE else configs[name]
     return {
         name: {
             key: config.value
             for key, config in sorted(each.configs.items())
             if config.source == ConfigSource.TOPIC
         }
-        for name, each in told.items()
+        for name, each in configs.items()
     }
 
 
@@ -190,14 +190,14 @@ def _with_offsets(
         if held:
             questions["held", broker_id] = log_end_offsets(held, broker_id=broker_id)
     answers = admin.ask_each(questions, timeout_s=min(timeout_s, SILENT_BROKER_S))
-    surveyed = {
-        name: DescribedPartition(told=each, log_end_offsets=dict.fromkeys(each.replicas))
+    described = {
+        name: DescribedPartition(state=each, log_end_offsets=dict.fromkeys(each.replicas))
         for name, each in partitions.items()
     }
-    for (what, broker_id), told in answers.items():
-        for name, each in {} if isinstance(told, Failed) else told.items():
+    for (what, broker_id), answer in answers.items():
+        for name, each in {} if isinstance(answer, Failed) else answer.items():
             if what == "led":
-                surveyed[name] = replace(surveyed[name], high_watermark=each.offset)
+                described[name] = replace(described[name], high_watermark=each.offset)
             else:
-                surveyed[name].log_end_offsets[broker_id] = each.offset
-    return surveyed
+                described[name].log_end_offsets[broker_id] = each.offset
+    return described

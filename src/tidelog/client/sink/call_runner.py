@@ -62,7 +62,7 @@ class CallRunner:
 
     def start(self, call: SinkCall, then: OnReply, *, deadline_ms: int) -> None:
         if isinstance(call.target, LeaderOf):
-            self.client.refresh.want_topic(call.target.partition.topic)
+            self.client.refresh.add_topic(call.target.partition.topic)
         self._under_way.append(_RunningCall(self, call, then, deadline_ms=deadline_ms))
 
     def pause(self, pause: Pause, then: Callable[[int], None]) -> None:
@@ -165,7 +165,7 @@ class _RunningCall:
             self._reason = f"broker {broker_id} could not be reached"
         address = client.metadata.address(broker_id) if broker_id is not None else None
         if broker_id is None or address is None:
-            client.refresh.doubt()
+            client.refresh.request_update()
             return None
         return broker_id if client.connections.make_usable(broker_id, address, now_ms) else None
 
@@ -178,7 +178,7 @@ class _RunningCall:
             return
         self._is_sent = True
         self._sent_ms = now_ms
-        connections.ask(node, self._call.request, version, self._answered, now_ms=now_ms)
+        connections.send(node, self._call.request, version, self._answered, now_ms=now_ms)
 
     def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
         self._is_sent = False
@@ -207,7 +207,7 @@ class _RunningCall:
         if decision == ErrorDecision.FIND_AGAIN and isinstance(self._call.target, CoordinatorOf):
             self._runner.coordinators.forget(self._call.target.kind)
         if decision == ErrorDecision.REFRESH:
-            client.refresh.doubt()
+            client.refresh.request_update()
         if decision == ErrorDecision.WAIT:
             self._retry_at_ms = now_ms + WAIT_MS
             return
@@ -322,7 +322,7 @@ class Coordinators:
         def answered(answer: Message | NoAnswer, now_ms: int) -> None:
             self._answered(known, answer, now_ms)
 
-        connections.ask(node, request, version, answered, now_ms=now_ms)
+        connections.send(node, request, version, answered, now_ms=now_ms)
 
     def _answered(self, known: _Coordinator, answer: Message | NoAnswer, now_ms: int) -> None:
         known.is_sent = False

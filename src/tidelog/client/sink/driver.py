@@ -32,8 +32,8 @@ from tidelog.client.sink.decisions import RESENT, ErrorDecision
 from tidelog.client.sink.errors import BatchLost, Fenced, OutOfTime, SinkError, SinkRefused
 from tidelog.client.sink.guards import check_batch
 from tidelog.client.sink.marker import (
+    BatchIdentity,
     PublishDecision,
-    PublishedBatch,
     SinkMarker,
     check_owner,
     check_query,
@@ -83,7 +83,7 @@ class SinkDriverMachine:
         self._trace = trace
         self._identity: ProducerIdentity | None = None
         self._stored: StoredMarker | None = None
-        self._offered: PublishedBatch | None = None
+        self._offered: BatchIdentity | None = None
         self._may_be_open = False
         """A transaction of ours may be open under an epoch that we do not use any more."""
         self._opened_ms = 0
@@ -93,7 +93,7 @@ class SinkDriverMachine:
         self._final: SinkError | None = None
 
     @property
-    def published(self) -> PublishedBatch | None:
+    def published(self) -> BatchIdentity | None:
         """What the sink has published last, as far as this run knows."""
         return self._stored.marker.published if self._stored is not None else None
 
@@ -117,9 +117,7 @@ class SinkDriverMachine:
         """A ticket for the tasks, or the news that there is nothing to do."""
         if self._stored is None:
             raise SinkRefused("the sink has to be taken over first")
-        offered = PublishedBatch(
-            query_id=self._query_id, batch_id=batch_id, source_hash=source_hash
-        )
+        offered = BatchIdentity(query_id=self._query_id, batch_id=batch_id, source_hash=source_hash)
         return self._until_final(self._begin(offered))
 
     def commit(self, receipts: Iterable[Receipt], *, now_ms: int) -> Steps[None]:
@@ -184,7 +182,7 @@ class SinkDriverMachine:
         check_query(_marker(found), self._query_id, group=self.name)
         return found
 
-    def _begin(self, offered: PublishedBatch) -> Steps[BatchTicket | AlreadyPublished]:
+    def _begin(self, offered: BatchIdentity) -> Steps[BatchTicket | AlreadyPublished]:
         if self.open is not None:
             yield from self._abort("another batch begins")
 

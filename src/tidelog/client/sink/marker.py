@@ -27,7 +27,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedBatch:
+class BatchIdentity:
     """One batch that is in the topics."""
 
     query_id: str
@@ -40,7 +40,7 @@ class SinkMarker:
     """Who runs the sink, and what it published last."""
 
     run_id: str
-    published: PublishedBatch | None = None
+    published: BatchIdentity | None = None
 
     def of_run(self, run_id: str) -> SinkMarker:
         """The same memory under another owner."""
@@ -78,13 +78,13 @@ def read_marker(partition: TopicPartition, offset: int, text: str | None) -> Sin
     return marker
 
 
-def _published(fields: dict[str, Any]) -> PublishedBatch | None:
+def _published(fields: dict[str, Any]) -> BatchIdentity | None:
     if "batch" not in fields:
         return None
     batch_id = fields["batch"]
     if not isinstance(batch_id, int) or batch_id < 0:
         raise ValueError(batch_id)
-    return PublishedBatch(
+    return BatchIdentity(
         query_id=_text(fields, "query"), batch_id=batch_id, source_hash=_text(fields, "source")
     )
 
@@ -105,7 +105,7 @@ class PublishDecision(Enum):
 
 def judge(
     marker: SinkMarker | None,
-    offered: PublishedBatch,
+    offered: BatchIdentity,
     *,
     run_id: str,
     group: str,
@@ -127,7 +127,7 @@ def judge(
     return _judge_next(published, offered, group=group)
 
 
-def check_owner(marker: SinkMarker | None, *, run_id: str, group: str) -> PublishedBatch | None:
+def check_owner(marker: SinkMarker | None, *, run_id: str, group: str) -> BatchIdentity | None:
     """What our own marker says was published last; ForeignRun if it is not ours any more."""
     if marker is None:
         raise MarkerMissing(
@@ -166,7 +166,7 @@ def check_query(marker: SinkMarker | None, query_id: str, *, group: str) -> None
         )
 
 
-def _judge_next(last: PublishedBatch, offered: PublishedBatch, *, group: str) -> PublishDecision:
+def _judge_next(last: BatchIdentity, offered: BatchIdentity, *, group: str) -> PublishDecision:
     known = f"{group} published batch {last.batch_id} last, and batch {offered.batch_id} is offered"
     if offered.batch_id == last.batch_id + 1:
         return PublishDecision.PUBLISH

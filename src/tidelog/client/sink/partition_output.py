@@ -235,7 +235,7 @@ class SinkProduceCall:
             assert isinstance(answer, ProduceResponse)
             then(self._read(answer), answer.node_endpoints, now_ms)
 
-        connections.ask(self._node, self._request, version, on_answer, now_ms=now_ms)
+        connections.send(self._node, self._request, version, on_answer, now_ms=now_ms)
 
     def _all(self, result: ProduceResult) -> list[tuple[OutputBatch, ProduceResult]]:
         return [(each, result) for each in self._batches]

@@ -16,7 +16,7 @@ from tidelog.client.sink.cluster_checks import check_cluster, end_offsets
 from tidelog.client.sink.conversation import Steps, require
 from tidelog.client.sink.errors import SinkError
 from tidelog.client.sink.guards import check_batch
-from tidelog.client.sink.marker import PublishDecision, PublishedBatch, SinkMarker, judge
+from tidelog.client.sink.marker import BatchIdentity, PublishDecision, SinkMarker, judge
 from tidelog.client.sink.replies import error_for
 from tidelog.client.sink.requests import (
     StoredMarker,
@@ -62,7 +62,7 @@ def open_batch(
 def publish_numbered(
     ticket: BatchTicket,
     receipts: Sequence[Receipt],
-    offered: PublishedBatch,
+    offered: BatchIdentity,
     *,
     run_id: str,
     resume_at: int | None = None,

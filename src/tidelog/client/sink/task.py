@@ -94,7 +94,7 @@ class SinkTaskMachine:
                 raise SinkRefused(f"topic {partition.topic} was not given to this sink")
             raise SinkRefused(f"{partition} does not exist: the topic has {count} partitions")
         output = self._outputs[partition] = PartitionOutput(partition)
-        self._client.refresh.want_topic(partition.topic)
+        self._client.refresh.add_topic(partition.topic)
         self._to_add.append(output)
 
         def on_end_offset(reply: SinkReply) -> None:
@@ -171,7 +171,7 @@ class SinkTaskMachine:
     def _leader(self, output: PartitionOutput) -> int | None:
         node = self._client.metadata.leader(output.partition).broker_id
         if node is None:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
         return node
 
     def _send_to(self, node: int, now_ms: int) -> bool:
@@ -225,7 +225,7 @@ class SinkTaskMachine:
             self._fail(produce_error_for(output.partition, result.code, result.reason, decision))
             return
         if decision == ErrorDecision.REFRESH:
-            self._client.refresh.doubt()
+            self._client.refresh.request_update()
         because = f"{output.partition}: {code_name(result.code)}"
         self._client.trace.emit(CallRetried(step="PRODUCE", because=because))
 

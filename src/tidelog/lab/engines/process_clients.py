@@ -61,7 +61,7 @@ class ClientThread:
             with self._lock:
                 if self._is_over:
                     return
-                self._loop.happen(ready)
+                self._loop.dispatch(ready)
 
 
 class ThreadedTicket:

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from tidelog.client.shells.sink_driver import StatelessSink
 from tidelog.client.sink.errors import GuardFailed, SinkError, SinkRefused
-from tidelog.client.sink.marker import PublishedBatch
+from tidelog.client.sink.marker import BatchIdentity
 from tidelog.client.sink.options import SinkOptions
 from tidelog.client.sink.values import BatchTicket, Receipt
 from tidelog.spark.sink.format_options import read_options
@@ -133,9 +133,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         with StatelessSink(self._job.options) as sink:
             receipts = _receipts(sink, ticket, reports)
             query_id, run_id = _query_and_run(sink, ticket, reports, batchId)
-            offered = PublishedBatch(
-                query_id=query_id, batch_id=batchId, source_hash=UNKNOWN_SOURCE
-            )
+            offered = BatchIdentity(query_id=query_id, batch_id=batchId, source_hash=UNKNOWN_SOURCE)
             sink.publish_numbered(ticket, receipts, offered, run_id=run_id)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's

@@ -39,19 +39,19 @@ def shape_of(schema: StructType, *, topic: str | None) -> Shape:
     `topic` is the topic of all rows, so that a column of that name does not count.
     """
     found = {each.name.lower(): each for each in schema.fields}
-    columns_text = f"this frame has {', '.join(schema.names)}"
+    frame_columns = f"this frame has {', '.join(schema.names)}"
     if VALUE not in found:
-        raise SinkRefused(f"a sink needs a column value: {columns_text}")
+        raise SinkRefused(f"a sink needs a column value: {frame_columns}")
     if topic is None and TOPIC not in found:
-        raise SinkRefused(f"without topic=... a sink needs a column topic: {columns_text}")
+        raise SinkRefused(f"without topic=... a sink needs a column topic: {frame_columns}")
     roles = (TOPIC,) if topic is None else ()
     shape = {}
     for role in (*roles, KEY, VALUE, HEADERS, PARTITION):
         if role in found:
-            trouble = _trouble(role, found[role].dataType)
-            if trouble is not None:
+            required = _required_type(role, found[role].dataType)
+            if required is not None:
                 kind = found[role].dataType.simpleString()
-                raise SinkRefused(f"column {found[role].name} must be {trouble}, and is {kind}")
+                raise SinkRefused(f"column {found[role].name} must be {required}, and is {kind}")
             shape[role] = found[role].name
     return shape
 
@@ -80,7 +80,7 @@ def shaped_batch(batch: pa.RecordBatch, shape: Shape) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(shape))
 
 
-def _trouble(role: str, kind: DataType) -> str | None:
+def _required_type(role: str, kind: DataType) -> str | None:
     """What the column would have to be; None if it is."""
     match role:
         case "topic":

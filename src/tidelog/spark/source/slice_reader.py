@@ -66,7 +66,7 @@ def read_slice(settings: ReaderSettings, slice_: OffsetSlice) -> Iterator[pa.Rec
 def _resolve_open_ends(settings: ReaderSettings, slice_: OffsetSlice) -> OffsetSlice:
     if not slice_.is_start_open and not slice_.is_end_open:
         return slice_
-    first, end = _client(settings).fences(slice_.partition)
+    first, end = _client(settings).bounds(slice_.partition)
     return OffsetSlice(
         slice_.partition,
         first if slice_.is_start_open else slice_.start,

@@ -43,7 +43,7 @@ def test_a_page_goes_on_where_the_last_one_ended() -> None:
     given.says(description.DescribeTopicPartitionsResponse(topics=[topic], next_cursor=cursor))
 
     page = given.ask(describe_partition_page(["b", "orders"], start_at=P1))
-    assert page.go_on_at == TopicPartition("orders", 2)
+    assert page.next_at == TopicPartition("orders", 2)
     assert page.partitions[P1].leader_id == 3 and page.partitions[P1].eligible_leaders == (2,)
     [asked] = given.cluster.requests(description.DescribeTopicPartitionsRequest)
     assert asked.request.cursor.partition_index == 1

@@ -23,7 +23,7 @@ def told_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> SendT
     ticket = SendTicket(
         "orders", value, key=b"k", wanted_index=2, headers=(), timestamp_ms=77, then=None
     )
-    ticket.tell(outcome, 0)
+    ticket.complete(outcome, 0)
     return ticket
 
 
@@ -59,7 +59,7 @@ def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
     journal.begin(run="r", topic="orders", topic_id="id", acks="all", is_idempotent=True)
     for number, outcome in enumerate([SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]):
         told.add(outcome)
-        journal.told(number, told_ticket(outcome), sent_us=0, told_us=1)
+        journal.write_outcome(number, told_ticket(outcome), sent_us=0, told_us=1)
     told.add(SendUnknown("B", "three"))
     journal.end(told)
 
@@ -85,7 +85,7 @@ def test_a_run_with_transactions_says_how_each_ended() -> None:
         is_idempotent=True,
         transactional_id="shop-1",
     )
-    journal.told(0, told_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
+    journal.write_outcome(0, told_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
     journal.transaction_ended("1", "aborted", told_us=2)
 
     first, told, ended = [json.loads(line) for line in file.getvalue().splitlines()]

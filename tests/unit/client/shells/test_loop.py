@@ -34,13 +34,13 @@ class Client:
     """Notes what the loop tells."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
 
     def on_link_opened(self, link: int, now_ms: int) -> None:
-        self.told.append(("opened", link))
+        self.events.append(("opened", link))
 
     def on_link_closed(self, link: int, reason: str, now_ms: int) -> None:
-        self.told.append(("closed", link, reason))
+        self.events.append(("closed", link, reason))
 
     def end_of_tick(self, now_ms: int) -> None: ...
 
@@ -51,10 +51,10 @@ def told_about(port: int, *, host: str = HOST) -> list[tuple[object, ...]]:
     loop = Loop(ClientConfig(bootstrap=(Address(host, port),)))
     loop.client = client = Client()  # type: ignore[assignment]
     loop.connect(LINK, host, port, "a test")
-    while not client.told:
+    while not client.events:
         loop.turn(None)
     loop.close()
-    return client.told
+    return client.events
 
 
 def test_a_closed_port_refuses() -> None:
@@ -125,7 +125,7 @@ def test_a_large_frame_that_comes_by_drops_wakes_seldom_and_the_next_small_one_a
             there.sendall(content[start : start + 10_000])
             ready = loop.wait(0)
             wakes += len(ready)
-            loop.happen(ready)
+            loop.dispatch(ready)
         while not client.frames:
             loop.turn(None)
         there.sendall(struct.pack(">i", 1) + b"y")
@@ -140,7 +140,7 @@ def test_a_connection_that_ends_inside_of_a_large_frame_is_closed() -> None:
     with connected() as (loop, client, there):
         there.sendall(struct.pack(">i", 1_000_000) + b"x" * 100_000)
         there.close()
-        while ("closed", LINK, "closed") not in client.told:
+        while ("closed", LINK, "closed") not in client.events:
             loop.turn(None)
 
     assert client.frames == []

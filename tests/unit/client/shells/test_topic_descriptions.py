@@ -34,7 +34,9 @@ class KnowingAdmin:
             if not self.has_pages:
                 raise NotSupported("no such API")
             self.pages += 1
-        broker_id = 1 if question.whom == AnyNode() else cast(TheBroker, question.whom).broker_id
+        broker_id = (
+            1 if question.target == AnyNode() else cast(TheBroker, question.target).broker_id
+        )
         return question.read(self._answer(question.request, broker_id))
 
     def ask_each(
@@ -42,7 +44,7 @@ class KnowingAdmin:
     ) -> dict[Any, Any]:
         return {
             key: Failed("silent")
-            if cast(TheBroker, each.whom).broker_id in self.silent
+            if cast(TheBroker, each.target).broker_id in self.silent
             else self.ask(each, timeout_s=timeout_s)
             for key, each in questions.items()
         }
@@ -119,8 +121,8 @@ def test_all_pages_settings_offsets_and_racks() -> None:
     found = surveyed(admin)
     topic = found.topics["orders"]
     assert admin.pages == 2
-    assert [each.told.partition for each in topic.partitions] == [0, 1]
-    assert all(each.told.last_known_leaders == (2,) for each in topic.partitions)
+    assert [each.state.partition for each in topic.partitions] == [0, 1]
+    assert all(each.state.last_known_leaders == (2,) for each in topic.partitions)
     assert topic.configs == {"own": "1"}, "only what is the topic's own"
     assert topic.partitions[0].high_watermark == 10
     assert topic.partitions[0].log_end_offsets == {1: 15, 2: 25}
@@ -131,7 +133,7 @@ def test_a_broker_without_pages_still_tells_the_rest() -> None:
     admin = KnowingAdmin()
     admin.has_pages = False
     partition = surveyed(admin).topics["orders"].partitions[0]
-    assert partition.told.eligible_leaders is None and partition.told.leader_id == 1
+    assert partition.state.eligible_leaders is None and partition.state.leader_id == 1
 
 
 def test_a_silent_broker_leaves_only_its_own_offsets_unknown() -> None:

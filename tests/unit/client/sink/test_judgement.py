@@ -12,13 +12,13 @@ from tidelog.client.sink.errors import (
     MarkerMissing,
     SinkError,
 )
-from tidelog.client.sink.marker import PublishDecision, PublishedBatch, SinkMarker, judge
+from tidelog.client.sink.marker import BatchIdentity, PublishDecision, SinkMarker, judge
 
 PUBLISH, SKIP = PublishDecision.PUBLISH, PublishDecision.ALREADY_PUBLISHED
 
 
-def batch(batch_id: int, *, query: str = "q", source: str | None = None) -> PublishedBatch:
-    return PublishedBatch(query_id=query, batch_id=batch_id, source_hash=source or f"s{batch_id}")
+def batch(batch_id: int, *, query: str = "q", source: str | None = None) -> BatchIdentity:
+    return BatchIdentity(query_id=query, batch_id=batch_id, source_hash=source or f"s{batch_id}")
 
 
 CLAIMED = SinkMarker(run_id="mine")
@@ -37,7 +37,7 @@ AT_7 = SinkMarker(run_id="mine", published=batch(7))
     ],
 )
 def test_what_belongs_here_is_published_once(
-    marker: SinkMarker, offered: PublishedBatch, resume_at: int | None, expected: PublishDecision
+    marker: SinkMarker, offered: BatchIdentity, resume_at: int | None, expected: PublishDecision
 ) -> None:
     assert judge(marker, offered, run_id="mine", group="g", resume_at=resume_at) == expected
 
@@ -62,7 +62,7 @@ def test_what_belongs_here_is_published_once(
 )
 def test_what_does_not_belong_here_is_refused_with_what_to_do(
     marker: SinkMarker | None,
-    offered: PublishedBatch,
+    offered: BatchIdentity,
     resume_at: int | None,
     error: type[SinkError],
     sentence: str,

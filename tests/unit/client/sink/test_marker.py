@@ -7,15 +7,15 @@ import json
 import pytest
 
 from tidelog.client.sink.errors import MarkerUnreadable
-from tidelog.client.sink.marker import PublishedBatch, SinkMarker, read_marker
+from tidelog.client.sink.marker import BatchIdentity, SinkMarker, read_marker
 from tidelog.core.model.ids import TopicPartition
 
 PLACE = TopicPartition("out", 0)
-LAST = PublishedBatch(query_id="q", batch_id=7, source_hash="abc")
+LAST = BatchIdentity(query_id="q", batch_id=7, source_hash="abc")
 
 
 @pytest.mark.parametrize("published", [None, LAST], ids=["claimed", "published"])
-def test_a_marker_is_read_as_it_was_written(published: PublishedBatch | None) -> None:
+def test_a_marker_is_read_as_it_was_written(published: BatchIdentity | None) -> None:
     marker = SinkMarker(run_id="r", published=published)
 
     assert read_marker(PLACE, marker.offset, marker.text) == marker

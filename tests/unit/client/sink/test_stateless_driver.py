@@ -18,7 +18,7 @@ from tidelog.client.sink.errors import (
     MarkerMissing,
     SinkError,
 )
-from tidelog.client.sink.marker import PublishedBatch
+from tidelog.client.sink.marker import BatchIdentity
 from tidelog.client.sink.stateless_driver import (
     PublishOutcome,
     abandon,
@@ -56,7 +56,7 @@ class StatelessRuns:
     def close(
         self, begun: BatchTicket, receipts: list[Receipt], batch_id: int, *, query: str = QUERY
     ) -> PublishOutcome:
-        offered = PublishedBatch(query_id=query, batch_id=batch_id, source_hash="unknown")
+        offered = BatchIdentity(query_id=query, batch_id=batch_id, source_hash="unknown")
         return self.lead(publish_numbered(begun, receipts, offered, run_id="run-1"))
 
 
