@@ -12,7 +12,7 @@ from tidelog.spark.source.offsets import Positions
 from tidelog.spark.source.slices import partition_names
 
 
-class OffsetLookup(Protocol):
+class ClusterOffsets(Protocol):
     """The questions to the cluster."""
 
     def earliest(self, partitions: frozenset[TopicPartition]) -> Positions: ...
@@ -25,7 +25,7 @@ class OffsetLookup(Protocol):
 
 
 def start_positions(
-    lookup: OffsetLookup,
+    lookup: ClusterOffsets,
     partitions: frozenset[TopicPartition],
     bound: Bound,
     *,
@@ -50,7 +50,7 @@ def start_positions(
 
 
 def end_positions(
-    lookup: OffsetLookup,
+    lookup: ClusterOffsets,
     partitions: frozenset[TopicPartition],
     bound: Bound,
     *,
@@ -65,7 +65,7 @@ def end_positions(
 
 
 def _at_offsets(
-    lookup: OffsetLookup,
+    lookup: ClusterOffsets,
     partitions: frozenset[TopicPartition],
     bound: AtOffsets,
     loss: DataLossPolicy,
@@ -89,7 +89,7 @@ def _at_offsets(
 
 
 def _at_times(
-    lookup: OffsetLookup, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
+    lookup: ClusterOffsets, partitions: frozenset[TopicPartition], bound: AtTimes | AtTime
 ) -> dict[TopicPartition, int | None]:
     if isinstance(bound, AtTime):
         return lookup.at_times(dict.fromkeys(partitions, bound.timestamp_ms))
@@ -97,7 +97,7 @@ def _at_times(
     return lookup.at_times(bound.timestamps_ms)
 
 
-def _with_latest(lookup: OffsetLookup, found: Mapping[TopicPartition, int | None]) -> Positions:
+def _with_latest(lookup: ClusterOffsets, found: Mapping[TopicPartition, int | None]) -> Positions:
     unmatched = frozenset(each for each, offset in found.items() if offset is None)
     ends = lookup.latest(unmatched, known={}) if unmatched else {}
     return {each: ends[each] if offset is None else offset for each, offset in found.items()}

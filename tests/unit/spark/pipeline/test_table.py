@@ -18,7 +18,7 @@ from tidelog.spark.pipeline.table.ledger import (
     row_of,
 )
 from tidelog.spark.pipeline.table.stores import LocalStore
-from tidelog.spark.pipeline.table.table import PublishedBatch, Table
+from tidelog.spark.pipeline.table.table import Table, TableBatch
 
 OFFER = BatchOffer(query_id="q", batch_id=0, fingerprint="f0")
 
@@ -68,7 +68,7 @@ def writing(rows: str) -> Callable[[str], None]:
 
 def publish(
     path: Path, batch_id: int, rows: str, *, store: LocalStore | None = None, run_id: str = "run"
-) -> PublishedBatch:
+) -> TableBatch:
     table = Table(str(path), store=store or LocalStore(), run_id=run_id, count=count_lines)
     offer = BatchOffer(query_id="q", batch_id=batch_id, fingerprint=f"f{batch_id}")
     return table.publish(offer, write=writing(rows), before_commit=lambda: None)

@@ -28,7 +28,7 @@ from tidelog.spark.pipeline.table.stores import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedBatch:
+class TableBatch:
     """A batch in the table, published now or before."""
 
     row: LedgerRow
@@ -70,7 +70,7 @@ class Table:
 
     def publish(
         self, offer: BatchOffer, *, write: Callable[[str], None], before_commit: Callable[[], None]
-    ) -> PublishedBatch:
+    ) -> TableBatch:
         """`write` makes a directory with the batch's files; `before_commit` runs just before the
         rename, and may raise."""
         directory = f"{self._path}/{directory_of(offer.batch_id)}"
@@ -81,7 +81,7 @@ class Table:
             BatchDecision.ALREADY_PUBLISHED
         ):
             assert row is not None
-            return PublishedBatch(row=row, is_new=False)
+            return TableBatch(row=row, is_new=False)
         return self._publish(offer, directory, write, before_commit, is_first=latest is None)
 
     def _publish(
@@ -92,7 +92,7 @@ class Table:
         before_commit: Callable[[], None],
         *,
         is_first: bool,
-    ) -> PublishedBatch:
+    ) -> TableBatch:
         staged = f"{self._path}/{STAGING}/{self._run_id}-{offer.batch_id}"
         self._store.remove(staged)
         write(staged)
@@ -117,4 +117,4 @@ class Table:
                 " of them"
             ) from None
         self._latest = offer.batch_id
-        return PublishedBatch(row=row, is_new=True)
+        return TableBatch(row=row, is_new=True)
