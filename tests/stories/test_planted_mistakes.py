@@ -34,11 +34,11 @@ def followers_count_before_they_synced(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_refusal_is_a_proof(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(liveness_probes, "KNOCKS", 1)
+    patch.setattr(liveness_probes, "REFUSALS", 1)
 
 
 def nobody_knocks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ActiveController, "_knock", lambda *_: None)
+    patch.setattr(ActiveController, "_probe", lambda *_: None)
 
 
 def directories_are_not_told(patch: pytest.MonkeyPatch) -> None:

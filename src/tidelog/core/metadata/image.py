@@ -1,8 +1,9 @@
 """The cluster as the metadata log tells it: brokers, topics, partitions, configs, features.
 
-`apply` is the only mutator. Start-up, a standby and the active controller all build their image by
-applying the same records in the same order, so they agree. What hangs on an image
-(`RegisteredBroker`, `PartitionState`) is immutable and may be kept by whoever read it.
+`apply` is the only mutator, but for `restore`, by which a snapshot takes the place of records.
+Start-up, a standby and the active controller all build their image by applying the same records in
+the same order, so they agree. What hangs on an image (`RegisteredBroker`, `PartitionState`) is
+immutable and may be kept by whoever read it.
 """
 
 from __future__ import annotations
@@ -90,6 +91,19 @@ class ClusterImage:
         if self._index is None:
             self._index = PartitionsByBroker(self.topics.values())
         return self._index
+
+    def restore(self, other: ClusterImage) -> ClusterImage:
+        """Become what another image is, which is given up: a snapshot was loaded.
+
+        Returns an image with what this one was. Whoever holds this image sees the new facts.
+        """
+        before = ClusterImage()
+        for old, new in ((before, self), (self, other)):
+            old.brokers, old.topics, old.topics_by_id = new.brokers, new.topics, new.topics_by_id
+            old.configs, old.features = new.configs, new.features
+            old.next_producer_id, old.colliding_names = new.next_producer_id, new.colliding_names
+            old._index, old._has_changed = None, True
+        return before
 
     def copy(self) -> ClusterImage:
         """Another image with the same facts, which goes its own way from here."""

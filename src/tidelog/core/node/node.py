@@ -1,4 +1,4 @@
-"""A whole broker as one deterministic object: bytes, syncs and time come in, wishes go out.
+"""A whole broker as one deterministic object: bytes, syncs and time come in, effects go out.
 
 It runs to completion and acts only through the ports given at construction. What one batch of read
 events changed is settled once, in `end_of_tick`: high watermarks move, whoever waited for them is
@@ -31,11 +31,10 @@ from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.controller.controller_channel import ControllerChannel
 from tidelog.core.node.controller.forwarder import Forwarder
 from tidelog.core.node.events import NodeStarted, NodeStopped
-from tidelog.core.node.fetch.fetch_answers import ParkedFetch
 from tidelog.core.node.fetch.fetch_sessions import FetchSessions
 from tidelog.core.node.metadata import cluster_view
 from tidelog.core.node.metadata.metadata_log import MetadataLog
-from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
+from tidelog.core.node.metadata.metadata_port import MetadataPort, ParkedForData
 from tidelog.core.node.ports import Outbox
 from tidelog.core.node.replicas.directory_reports import DirectoryReports
 from tidelog.core.node.replicas.hosted_partitions import HostedPartitions
@@ -47,15 +46,15 @@ from tidelog.core.node.settings import NodeSettings
 from tidelog.core.replication.fetcher_links import FetcherLinks
 from tidelog.core.replication.fetcher_port import FetcherPort, FetcherSettings
 from tidelog.core.replication.partition import Partition
-from tidelog.core.storage.disk import Disk, File
+from tidelog.core.storage.disk import Disk, DiskError, File
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.fast_fields import Topic
 from tidelog.core.wire.headers import read_request_header
 from tidelog.core.wire.links import Links
 from tidelog.core.wire.malformed import MalformedMessage
 
-FAREWELL_MS = 20
-"""So long a controller that resigned stays, for its words to arrive."""
+RESIGN_LINGER_MS = 20
+"""How long a controller that resigned stays, so that what it sent arrives."""
 
 
 class Node:
@@ -86,7 +85,7 @@ class Node:
         self.alarms = Alarms()
         self.timeouts = RequestTimeouts()
         self.newly_parked: list[ParkedProduce] = []
-        self.dirty_fetches: list[ParkedFetch] = []
+        self.dirty_fetches: list[ParkedForData] = []
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
         self.fetch_sessions = FetchSessions(
             slots=settings.integer("max.incremental.fetch.session.cache.slots"),
@@ -103,27 +102,126 @@ class Node:
         self._build()
 
     def _build(self) -> None:
-        """The parts, which know each other through the node."""
-        self.replica_manager = ReplicaManager(self)
+        """The parts: each is given what it uses."""
+        settings, image, alarms = self.settings, self.image, self.alarms
+        detects_by_connection = settings.text("tidelog.failure.detection") == "connection"
+        self.probes = LivenessProbes(alarms=alarms, links=self.links)
+        self.recent_departures = RecentDepartures(
+            image=image, alarms=alarms, detects_by_connection=detects_by_connection
+        )
+        self.metadata = MetadataLog(self._metadata_port())
+        self.quorum = self.metadata.quorum
+        self._build_controller()
+        self._build_replicas()
+        self.broker_lifecycle = BrokerLifecycle(
+            settings=settings,
+            image=image,
+            metadata=self.metadata,
+            directories=self.replica_manager,
+            channel=self.controller_channel,
+            on_caught_up=self.publish_partitions,
+            alarms=alarms,
+            clock=self,
+            trace=self.trace,
+            random=self.random,
+        )
+        self.quorum.on_leader_found.append(self.broker_lifecycle.on_leader_found)
+        self.producer_ids = ProducerIds(
+            node_id=settings.node_id,
+            alarms=alarms,
+            channel=self.controller_channel,
+            broker_epoch=self._broker_epoch,
+        )
+
+    def _build_controller(self) -> None:
+        self.controller_channel = ControllerChannel(
+            controller=self.metadata,
+            alarms=self.alarms,
+            links=self.links,
+            clock=self,
+            handle=self._handle,
+        )
+        self.quorum.on_leader_found.append(self.controller_channel.on_leader_found)
+        self.forwarder = Forwarder(
+            controller=self.metadata,
+            channel=self.controller_channel,
+            image=self.image,
+            alarms=self.alarms,
+            clock=self,
+            handle=self._handle,
+        )
+        self.active_controller = ActiveController(
+            settings=self.settings,
+            metadata=self.metadata,
+            probes=self.probes,
+            departures=self.recent_departures,
+            alarms=self.alarms,
+            trace=self.trace,
+        )
+        self.metadata.activations += [self.active_controller, self.forwarder]
+        self.quorum.fetch_server.observers.append(self.active_controller)
+
+    def _build_replicas(self) -> None:
+        settings, channel = self.settings, self.controller_channel
         self.fetcher_links = FetcherLinks(self._fetcher_port())
-        self.isr_changes = IsrChanges(self)
-        self.directory_reports = DirectoryReports(self)
-        self.replica_selector = ReplicaSelector.of(self)
+        self.isr_changes = IsrChanges(
+            node_id=settings.node_id,
+            lag_ms_max=settings.integer("replica.lag.time.max.ms"),
+            partitions=self.partitions,
+            alarms=self.alarms,
+            trace=self.trace,
+            channel=channel,
+            broker_epoch=self._broker_epoch,
+        )
+        self.directory_reports = DirectoryReports(
+            node_id=settings.node_id,
+            alarms=self.alarms,
+            channel=channel,
+            broker_epoch=self._broker_epoch,
+        )
+        self.replica_manager = ReplicaManager(
+            settings=settings,
+            image=self.image,
+            partitions=self.partitions,
+            fetcher_links=self.fetcher_links,
+            isr_changes=self.isr_changes,
+            directory_reports=self.directory_reports,
+            directory_ids=lambda: self.metadata.identity.directory_ids,
+            on_directory_lost=lambda: self.broker_lifecycle.on_directory_lost(),
+            halt=self.outbox.halt,
+            disk=self.disk,
+            trace=self.trace,
+            random=self.random,
+        )
+        self.log_maintenance = LogMaintenance(
+            settings=settings,
+            partitions=self.partitions,
+            replica_manager=self.replica_manager,
+            wall_ms=self.wall_ms,
+        )
+        self.replica_selector = ReplicaSelector.of(settings, self.image)
         self.held_replicas: frozenset[tuple[int, TopicPartition]] = frozenset()
         """A fault for tests: followers that get nothing of a partition that this node leads."""
-        self.metadata = MetadataLog(self)
-        self.quorum = MetadataQuorum(self)
-        self.log_maintenance = LogMaintenance(self)
-        self.probes = LivenessProbes(self)
-        self.recent_departures = RecentDepartures(self)
-        self.controller_channel = ControllerChannel(self, self._handle)
-        self.quorum.on_leader_found.append(self.controller_channel.on_leader_found)
-        self.forwarder = Forwarder(self, self._handle)
-        self.active_controller = ActiveController(self)
-        self.metadata.activations += [self.active_controller, self.forwarder]
-        self.broker_lifecycle = BrokerLifecycle(self)
-        self.quorum.on_leader_found.append(self.broker_lifecycle.on_leader_found)
-        self.producer_ids = ProducerIds(self)
+
+    def _metadata_port(self) -> MetadataPort:
+        return MetadataPort(
+            settings=self.settings,
+            image=self.image,
+            disk=self.disk,
+            log_directory=lambda: self.replica_manager.directories[0],
+            links=self.links,
+            probes=self.probes,
+            alarms=self.alarms,
+            timeouts=self.timeouts,
+            trace=self.trace,
+            random=self.random,
+            wall_ms=self.wall_ms,
+            on_change=self.on_change,
+            on_data=lambda parked: self.dirty_fetches.extend(parked),
+            on_log_failed=self.on_log_failed,
+            on_disk_error=self._on_disk_error,
+            halt=self.outbox.halt,
+        )
 
     def _fetcher_port(self) -> FetcherPort:
         value = self.settings.integer
@@ -141,13 +239,11 @@ class Node:
             links=self.links,
             trace=self.trace,
             wall_ms=self.wall_ms,
-            broker_epoch=lambda: self.broker_lifecycle.broker_epoch,
+            broker_epoch=self._broker_epoch,
             address_of=lambda broker_id: cluster_view.address_of(self.image, broker_id),
             touch=self.touch,
             on_log_failed=self.on_log_failed,
-            on_connection_lost=lambda broker_id, now_ms: self.recent_departures.on_connection_lost(
-                broker_id, now_ms
-            ),
+            on_connection_lost=self.recent_departures.on_connection_lost,
         )
 
     # Life
@@ -165,7 +261,7 @@ class Node:
         self.log_maintenance.start(now_ms)
         self.isr_changes.start(now_ms)
         if self.broker_lifecycle.is_caught_up:
-            self.publish_partitions()
+            self.publish_partitions(now_ms)
         self.trace.emit(
             NodeStarted(
                 node_id=self.settings.node_id,
@@ -175,13 +271,13 @@ class Node:
         )
         self.end_of_tick(now_ms)
 
-    def publish_partitions(self) -> None:
+    def publish_partitions(self, now_ms: int) -> None:
         """The metadata shows this very process: open the partitions that it gives us."""
         if self._is_starting:
             return
-        self.metadata.tell_partitions()
+        self.metadata.announce_partitions(now_ms)
         self.replica_manager.remove_orphans()
-        self.startup_gate.let_in(self._handle_late, self.now_ms)
+        self.startup_gate.let_in(self._handle_late, now_ms)
 
     def _handle(self, request: Request, now_ms: int) -> None:
         """Answer it here, whatever the way by which it came."""
@@ -324,16 +420,23 @@ class Node:
     def knows_topic_id(self, topic_id: Topic) -> bool:
         return topic_id in self.image.topics_by_id
 
-    def on_change(self, change: Change) -> None:
+    def on_change(self, change: Change, now_ms: int) -> None:
         """The image took one committed record: make partitions follow."""
         self.trace.emit(change)
         if self.broker_lifecycle.is_caught_up or isinstance(change, ConfigChanged):
-            self.replica_manager.on_change(change)
-            self.recent_departures.on_change(change, self.now_ms)
+            self.replica_manager.on_change(change, now_ms)
+            self.recent_departures.on_change(change, now_ms)
 
     def on_log_failed(self, log: Log) -> None:
         """A log could not be written: its whole directory is given up."""
         self.replica_manager.fail_directory_of(log.directory, log.failed or "write failed")
+
+    def _on_disk_error(self, error: DiskError) -> None:
+        self.replica_manager.fail_directory_of(error.path, error.reason)
+
+    def _broker_epoch(self) -> int | None:
+        """Of this process's registration; None before it has one."""
+        return self.broker_lifecycle.broker_epoch
 
     def check(self) -> None:
         for partition in self.partitions:
@@ -371,11 +474,11 @@ class Node:
         was_leader = self.quorum.is_leader and not self.quorum.is_alone
         self.quorum.resign(now_ms)
         if was_leader:
-            self.alarms.at(now_ms + FAREWELL_MS, self._on_farewell)
+            self.alarms.at(now_ms + RESIGN_LINGER_MS, self._on_resigned)
         else:
             self.is_ready_to_stop = True
 
-    def _on_farewell(self, now_ms: int) -> None:
+    def _on_resigned(self, now_ms: int) -> None:
         self.is_ready_to_stop = True
 
     def _start_timeouts(self, now_ms: int) -> None:

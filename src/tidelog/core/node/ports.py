@@ -1,4 +1,4 @@
-"""The ports through which a node acts: a wish is a direct call, and the world carries it out."""
+"""The ports through which a node acts: an effect is a direct call, and the world carries it out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from tidelog.core.wire.links import Wires
 
 Part = bytes | bytearray | memoryview | FileSlice
 """A piece of an answer: bytes, or a slice of a file that the world reads while it sends."""
+
+
+class Clock(Protocol):
+    """For answers that come at another time than their request."""
+
+    now_ms: int
+    """When the event that is being handled happened."""
 
 
 class Outbox(Wires, Protocol):

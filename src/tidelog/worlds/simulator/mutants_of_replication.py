@@ -107,7 +107,7 @@ def replace_epoch(member: alter_partition.Member) -> alter_partition.Member:
 
 
 def any_process_may_join(self: ReplicaManager, broker_id: int, broker_epoch: int | None) -> bool:
-    broker = self._node.image.brokers.get(broker_id)
+    broker = self._image.brokers.get(broker_id)
     return broker is not None and broker.is_active
 
 
@@ -145,13 +145,13 @@ def resume_leaderships(self: BrokerLifecycle, now_ms: int) -> None:
     """A broker that restarts leads what its old metadata says, before it has registered."""
     _broker_start(self, now_ms)
     self.is_caught_up = True
-    self._node.metadata.tell_partitions()
+    self._metadata.announce_partitions(now_ms)
 
 
 def apply_at_once(self: MetadataQuorum, high_watermark: int, now_ms: int) -> None:
     """Whatever is in the log counts as decided."""
     _on_high_watermark(self, high_watermark, now_ms)
-    self._node.metadata.commit(self._node.metadata.log.log_end_offset, now_ms)
+    self._metadata.commit(self._metadata.log.log_end_offset, now_ms)
 
 
 def keep_producers(self: Log, end_offset: int, wall_ms: int | None) -> None:

@@ -105,7 +105,7 @@ class Brokers:
         )
         identity = SimpleNamespace(directory_ids=(DIRECTORY,))
         node.metadata = cast("Any", SimpleNamespace(log=None, is_active=False, identity=identity))
-        node.controller_channel = cast("Any", Channel(self, broker_id))
+        cast("Any", node.controller_channel).ask = Channel(self, broker_id).ask
         node.broker_lifecycle.broker_epoch = broker_id if broker_epoch is None else broker_epoch
         node.now_ms = self.now_ms
         node.replica_manager.open_directories(node.wall_ms(self.now_ms))
@@ -118,7 +118,7 @@ class Brokers:
         node.broker_lifecycle.is_caught_up = True
         for known in node.image.topics.values():
             for index in range(len(known.partitions)):
-                node.on_change(partition_changed(known, index))
+                node.on_change(partition_changed(known, index), self.now_ms)
         node.end_of_tick(self.now_ms)
         return node
 
@@ -160,7 +160,7 @@ class Brokers:
         node.now_ms = self.now_ms
         change = node.image.apply(record)
         if change is not None:
-            node.on_change(change)
+            node.on_change(change, self.now_ms)
         node.end_of_tick(self.now_ms)
 
     def elect(

@@ -12,14 +12,18 @@ from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
 from tidelog.core.model.alarms import Alarms
+from tidelog.core.model.trace import NullTrace
 from tidelog.core.node.api import HANDLERS
 from tidelog.core.node.broker.producer_ids import ProducerIds
 from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.connections.liveness_probes import LivenessProbes
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.controller.controller_channel import ControllerChannel
+from tidelog.core.node.metadata.metadata_log import MetadataLog
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.codec import decode, encode
+from tidelog.core.wire.links import Links
 from tidelog.core.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -40,6 +44,9 @@ class Proposed:
         self.changes: list[Change | None] = []
         self._committed = committed
         self._waiting: list[tuple[Sequence[MetadataRecord], Callable[[], None] | None]] = []
+
+    def leader_address(self) -> tuple[str, int] | None:
+        return None
 
     def propose(
         self,
@@ -82,10 +89,30 @@ class Broker:
         self.broker_lifecycle = SimpleNamespace(
             broker_epoch=self.image.brokers[NODE_ID].broker_epoch
         )
-        self.recent_departures = RecentDepartures(cast("Any", self))
-        self.controller_channel = ControllerChannel(cast("Any", self), self._handle)
-        self.active_controller = ActiveController(cast("Any", self))
-        self.producer_ids = ProducerIds(cast("Any", self))
+        self.recent_departures = RecentDepartures(
+            image=self.image, alarms=self.alarms, detects_by_connection=True
+        )
+        self.controller_channel = ControllerChannel(
+            controller=self.metadata,
+            alarms=self.alarms,
+            links=cast("Links", None),
+            clock=self,
+            handle=self._handle,
+        )
+        self.active_controller = ActiveController(
+            settings=self.settings,
+            metadata=cast("MetadataLog", self.metadata),
+            probes=cast("LivenessProbes", None),
+            departures=self.recent_departures,
+            alarms=self.alarms,
+            trace=NullTrace(),
+        )
+        self.producer_ids = ProducerIds(
+            node_id=NODE_ID,
+            alarms=self.alarms,
+            channel=self.controller_channel,
+            broker_epoch=lambda: self.image.brokers[NODE_ID].broker_epoch,
+        )
         self.answers: list[tuple[int, bytes]] = []
 
     def _handle(self, request: Request, now_ms: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 from tests.unit.core.metadata.given import topic_id
+from tests.unit.core.node.lone_links import Wires
 from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.cluster import PartitionState, partition_record
 from tidelog.core.metadata.image import ClusterImage
@@ -15,12 +15,16 @@ from tidelog.core.metadata.records import MetadataRecord, TopicRecord
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import ListTrace
+from tidelog.core.node.connections.liveness_probes import LivenessProbes
+from tidelog.core.node.connections.request_timeouts import RequestTimeouts
 from tidelog.core.node.metadata.metadata_log import MetadataLog
-from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.config import LogConfig
+from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.disk import File
 from tidelog.core.storage.log import Log
+from tidelog.core.wire.links import Links
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.platter import FileNode, Platter
 from tidelog.worlds.simulator.world import World
@@ -80,26 +84,37 @@ class Run:
         self.random = Random(machine.lives)
         self.changes: list[Change] = []
         self.failures: list[str] = []
-        self.replica_manager = SimpleNamespace(directories=[directory(self.disk, self.trace)])
-        self.alarms = Alarms()
-        self.dirty_fetches: list[Any] = []
-        self.metadata = MetadataLog(cast("Any", self))
-        self.quorum = MetadataQuorum(cast("Any", self))
+        self.directory = directory(self.disk, self.trace)
+        self.metadata = MetadataLog(self._port())
+        self.quorum = self.metadata.quorum
         self.metadata.claim_directories()
         self.metadata.start(0)
         self.metadata.finish_start(0)
-        self.metadata.tell_partitions()
+        self.metadata.announce_partitions(0)
         self.metadata.check()
         self.quorum.check()
 
-    def wall_ms(self, now_ms: int) -> int:
-        return WALL_MS + now_ms
-
-    def on_change(self, change: Change) -> None:
-        self.changes.append(change)
-
-    def on_log_failed(self, log: Log) -> None:
-        self.failures.append(str(log.failed))
+    def _port(self) -> MetadataPort:
+        alarms = Alarms()
+        links = Links(Wires(), client_id="node-1")
+        return MetadataPort(
+            settings=self.settings,
+            image=self.image,
+            disk=self.disk,
+            log_directory=lambda: cast("LogDirectory", self.directory),
+            links=links,
+            probes=LivenessProbes(alarms=alarms, links=links),
+            alarms=alarms,
+            timeouts=RequestTimeouts(),
+            trace=self.trace,
+            random=self.random,
+            wall_ms=lambda now_ms: WALL_MS + now_ms,
+            on_change=lambda change, now_ms: self.changes.append(change),
+            on_data=lambda parked: None,
+            on_log_failed=lambda log: self.failures.append(str(log.failed)),
+            on_disk_error=lambda error: self.failures.append(error.reason),
+            halt=self.failures.append,
+        )
 
     def propose(self, records: Sequence[MetadataRecord], done: list[str], word: str) -> None:
         self.metadata.propose(records, lambda: done.append(word), now_ms=5)

@@ -16,8 +16,9 @@ from tidelog.core.metadata.records import MetadataRecord
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.trace import ListTrace
 from tidelog.core.node.api import api_62_broker_registration, api_63_broker_heartbeat
-from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.connections.liveness_probes import LivenessProbes
 from tidelog.core.node.controller.active_controller import ActiveController
+from tidelog.core.node.metadata.metadata_log import MetadataLog
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.messages.api_62_broker_registration import (
@@ -46,6 +47,7 @@ class OfficeLog:
     def __init__(self, decided: ClusterImage) -> None:
         self.decided_image = decided
         self.cluster_id = "c"
+        self.controller_epoch = 3
         self.is_active = True
         self.log = SimpleNamespace(log_end_offset=100)
         self.applied_end_offset = 0
@@ -103,15 +105,22 @@ class Office:
         self.trace = ListTrace()
         self.alarms = Alarms()
         self.random = Random(1)
-        self.quorum = SimpleNamespace(quorum_epoch=3)
-        self.recent_departures = RecentDepartures(cast("Any", self))
-        self.probes = SimpleNamespace(probe=self._probe)
         self.knocks: dict[tuple[str, int], Callable[[bool, int], None]] = {}
-        self.active_controller = ActiveController(cast("Any", self))
+        self.active_controller = ActiveController(
+            settings=self.settings,
+            metadata=cast("MetadataLog", self.metadata),
+            probes=cast("LivenessProbes", self),
+            departures=self,
+            alarms=self.alarms,
+            trace=self.trace,
+        )
         self.now_ms = 0
         self.active_controller.on_activated(0)
 
-    def _probe(
+    def on_connection_lost(self, broker_id: int, now_ms: int) -> None:
+        """A client of this broker would wait for a decision; here is none."""
+
+    def probe(
         self, host: str, port: int, then: Callable[[bool, int], None], *, now_ms: int
     ) -> None:
         self.knocks[host, port] = then

@@ -6,7 +6,7 @@ from tests.unit.core.controller.cluster import broker, state
 from tests.unit.core.metadata.given import topic
 from tests.unit.core.node.office import Office
 from tidelog.core.controller.events import BrokerFenced
-from tidelog.core.node.controller.active_controller import KNOCK_AGAIN_MS
+from tidelog.core.node.controller.active_controller import PROBE_INTERVAL_MS
 
 
 def office() -> Office:
@@ -52,12 +52,12 @@ def test_whom_a_new_controller_has_no_connection_with_is_asked_again_until_it_ha
     given.beat(2, connection=12)
     given.active_controller.on_metadata_fetched(3, connection=13)
 
-    given.wait(KNOCK_AGAIN_MS)
+    given.wait(PROBE_INTERVAL_MS)
     assert list(given.knocks) == [("host-1", 9092)]
-    given.knocks.pop(("host-1", 9092))(True, KNOCK_AGAIN_MS + 40)
+    given.knocks.pop(("host-1", 9092))(True, PROBE_INTERVAL_MS + 40)
     assert [event.broker_id for event in given.trace.of(BrokerFenced)] == [1]
 
-    given.wait(3 * KNOCK_AGAIN_MS)
+    given.wait(3 * PROBE_INTERVAL_MS)
     assert given.knocks == {}
 
 
@@ -69,9 +69,9 @@ def test_who_lost_its_connection_and_lives_is_asked_again_until_it_is_heard() ->
     given.active_controller.on_connection_closed(12, 0)
     given.knocks.pop(("host-2", 9092))(False, 20)
 
-    given.wait(KNOCK_AGAIN_MS)
+    given.wait(PROBE_INTERVAL_MS)
     assert list(given.knocks) == [("host-2", 9092)]
     given.knocks.clear()
     given.beat(2, connection=22)
-    given.wait(2 * KNOCK_AGAIN_MS)
+    given.wait(2 * PROBE_INTERVAL_MS)
     assert given.knocks == {}

@@ -1,4 +1,4 @@
-"""A broker's membership: it registers, catches up, is let in, says that it lives, and takes leave.
+"""A broker's lifecycle: it registers, catches up, is unfenced, sends heartbeats, and shuts down.
 
 The order is what keeps a restarted broker from acting on what it was before:
 
@@ -6,21 +6,28 @@ The order is what keeps a restarted broker from acting on what it was before:
      renews with a new leader epoch, whatever the former one led.
   2. It replays the metadata up to its own registration. Only then does it open partitions: before
      that the metadata shows the former incarnation, whose leaderships are not ours.
-  3. It says so in a heartbeat, and the controller lets it in.
+  3. It says so in a heartbeat, and the controller unfences it.
 
-When it is asked to stop it says that it wants to leave, and stays until its leaderships have moved.
+When it is asked to stop it says so in its heartbeats, and serves until its leaderships have moved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from random import Random
+from typing import Protocol
 
 from tidelog.core.controller.topic_ids import new_uuid
 from tidelog.core.metadata.features import SUPPORTED
-from tidelog.core.model.alarms import Alarm
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.alarms import Alarm, Alarms
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.node.controller.controller_channel import RETRY_MS
+from tidelog.core.model.trace import Trace
+from tidelog.core.node.controller.controller_channel import RETRY_MS, ControllerChannel
+from tidelog.core.node.metadata.metadata_log import MetadataLog
+from tidelog.core.node.ports import Clock
+from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.links import NoAnswer
 from tidelog.core.wire.messages.api_62_broker_registration import (
     BrokerRegistrationRequest,
@@ -33,23 +40,22 @@ from tidelog.core.wire.messages.api_63_broker_heartbeat import (
     BrokerHeartbeatResponse,
 )
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import UNKNOWN_BROKER_EPOCH
 
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+Act = Callable[[int], None]
 
 REGISTRATION_VERSION = 4
 HEARTBEAT_VERSION = 1
 PLAINTEXT_PROTOCOL = 0
-UNKNOWN = -1
 NEW_CONTROLLER_MS = 10
 """It was elected a moment ago and decides as soon as a majority has its first record."""
 WITHOUT_CONTROLLER_MS = 1_000
-"""So long a broker that leaves looks for a controller: when all stop at once there is none."""
+"""How long a broker that leaves looks for a controller: when all stop at once there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredHere:
-    """The controller knows this incarnation; it is not let in yet."""
+    """The controller knows this incarnation; it is still fenced."""
 
     broker_epoch: int
 
@@ -70,36 +76,66 @@ class Refused:
     error: str
 
 
+class LogDirectories(Protocol):
+    """What the controller must know of this broker's log directories."""
+
+    def clean_broker_epoch(self) -> int | None:
+        """Of the process that stopped cleanly before this one, if all directories agree."""
+
+    def offline_directory_ids(self) -> Sequence[bytes]: ...
+
+
 class BrokerLifecycle:
     """Invariant: `is_caught_up` implies that a broker epoch is known."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        image: ClusterImage,
+        metadata: MetadataLog,
+        directories: LogDirectories,
+        channel: ControllerChannel,
+        on_caught_up: Callable[[int], None],
+        alarms: Alarms,
+        clock: Clock,
+        trace: Trace,
+        random: Random,
+    ) -> None:
+        self._settings = settings
+        self._image = image
+        self._metadata = metadata
+        self._directories = directories
+        self._channel = channel
+        self._on_caught_up = on_caught_up
+        self._alarms = alarms
+        self._clock = clock
+        self._trace = trace
+        self._random = random
         self.incarnation_id = b""
         self.broker_epoch: int | None = None
         self.is_caught_up = False
-        self.is_let_in = False
+        self.is_unfenced = False
         self.is_leaving = False
         self.may_stop = False
         self._is_asking = False
         self._next: Alarm | None = None
         self._retry: Act | None = None
         """What waits for a controller to be there."""
-        self._left_alone_ms: int | None = None
-        settings = node.settings
+        self._give_up_ms: int | None = None
         self._interval_ms = settings.integer("broker.heartbeat.interval.ms")
         self._session_ms = settings.integer("broker.session.timeout.ms")
 
     def start(self, now_ms: int) -> None:
-        if self._node.settings.is_broker:
-            self.incarnation_id = new_uuid(self._node.random)
+        if self._settings.is_broker:
+            self.incarnation_id = new_uuid(self._random)
             self._register(now_ms)
 
     def leave(self, now_ms: int) -> None:
-        """Take leave; `may_stop` tells when. Alone there is nobody to hand anything over to."""
+        """Ask for a shutdown; `may_stop` says when. A broker alone has nobody to hand over to."""
         self.is_leaving = True
-        self._left_alone_ms = now_ms + WITHOUT_CONTROLLER_MS
-        image, node_id = self._node.image, self._node.settings.node_id
+        self._give_up_ms = now_ms + WITHOUT_CONTROLLER_MS
+        image, node_id = self._image, self._settings.node_id
         others = [b for b in image.alive_brokers() if b.broker_id != node_id]
         if self.broker_epoch is None or not self.is_caught_up or not others:
             self.may_stop = True
@@ -109,7 +145,7 @@ class BrokerLifecycle:
     def on_directory_lost(self) -> None:
         """Others must lead what lay there: do not wait for the next heartbeat."""
         if self.is_caught_up:
-            self._at(self._node.now_ms, self._beat)
+            self._at(self._clock.now_ms, self._beat)
 
     def on_leader_found(self, now_ms: int) -> None:
         """There is a controller: whoever waits for one need not wait for its next try."""
@@ -121,25 +157,24 @@ class BrokerLifecycle:
         """Whether the metadata has come as far as our own registration."""
         if self.is_caught_up or self.broker_epoch is None:
             return
-        known = self._node.image.brokers.get(self._node.settings.node_id)
+        known = self._image.brokers.get(self._settings.node_id)
         if known is None or known.incarnation_id != self.incarnation_id:
             return
         self.is_caught_up = True
-        self._node.trace.emit(
-            CaughtUp(
-                broker_epoch=self.broker_epoch, end_offset=self._node.metadata.applied_end_offset
-            )
+        self._trace.emit(
+            CaughtUp(broker_epoch=self.broker_epoch, end_offset=self._metadata.applied_end_offset)
         )
-        self._node.publish_partitions()
+        self._on_caught_up(now_ms)
         self._beat(now_ms)
 
     # Registration
 
     def _register(self, now_ms: int) -> None:
-        node = self._node
+        settings, metadata = self._settings, self._metadata
+        previous = self._directories.clean_broker_epoch()
         request = BrokerRegistrationRequest(
-            broker_id=node.settings.node_id,
-            cluster_id=node.metadata.cluster_id,
+            broker_id=settings.node_id,
+            cluster_id=metadata.cluster_id,
             incarnation_id=self.incarnation_id,
             listeners=[
                 Listener(
@@ -148,31 +183,23 @@ class BrokerLifecycle:
                     port=each.port,
                     security_protocol=PLAINTEXT_PROTOCOL,
                 )
-                for each in node.settings.advertised
+                for each in settings.advertised
             ],
             features=[
                 Feature(name=name, min_supported_version=low, max_supported_version=high)
                 for name, (low, high) in sorted(SUPPORTED.items())
             ],
-            rack=node.settings.rack,
-            log_dirs=sorted(node.metadata.identity.directory_ids),
-            previous_broker_epoch=self._previous_broker_epoch(),
+            rack=settings.rack,
+            log_dirs=sorted(metadata.identity.directory_ids),
+            previous_broker_epoch=UNKNOWN_BROKER_EPOCH if previous is None else previous,
         )
-        node.controller_channel.ask(
+        self._channel.ask(
             request,
             REGISTRATION_VERSION,
             self._on_registered,
             now_ms=now_ms,
             timeout_ms=self._session_ms,
         )
-
-    def _previous_broker_epoch(self) -> int:
-        """Proof that we stopped cleanly: without it our logs may lack what they once had."""
-        epochs = {
-            directory.clean_broker_epoch for directory in self._node.replica_manager.directories
-        }
-        known = epochs.pop() if len(epochs) == 1 else None
-        return UNKNOWN if known is None else known
 
     def _on_registered(self, answer: Message | NoAnswer, now_ms: int) -> None:
         if not isinstance(answer, BrokerRegistrationResponse):
@@ -181,68 +208,67 @@ class BrokerLifecycle:
             self._refused("registration", answer.error_code, self._register, now_ms)
         else:
             self.broker_epoch = answer.broker_epoch
-            self._node.trace.emit(RegisteredHere(broker_epoch=answer.broker_epoch))
+            self._trace.emit(RegisteredHere(broker_epoch=answer.broker_epoch))
             self._at(now_ms + self._interval_ms, self._beat)
 
     # Heartbeats
 
     def _beat(self, now_ms: int) -> None:
-        """Say that we live, and what we wish; one question at a time."""
+        """Say that we live, and what we ask for; one request at a time."""
         if self._is_asking or self.broker_epoch is None or self.may_stop:
             return
-        node = self._node
         self._is_asking = True
         self._cancel()
         request = BrokerHeartbeatRequest(
-            broker_id=node.settings.node_id,
+            broker_id=self._settings.node_id,
             broker_epoch=self.broker_epoch,
-            current_metadata_offset=node.metadata.applied_end_offset - 1,
+            current_metadata_offset=self._metadata.applied_end_offset - 1,
             want_fence=not self.is_caught_up,
             want_shut_down=self.is_leaving,
-            offline_log_dirs=node.replica_manager.offline_directory_ids(),
+            offline_log_dirs=list(self._directories.offline_directory_ids()),
         )
-        told = self._news()
+        reported = self._reported()
 
         def then(answer: Message | NoAnswer, now_ms: int) -> None:
             self._is_asking = False
-            self._on_heartbeat(answer, told, now_ms)
+            self._on_heartbeat(answer, reported, now_ms)
 
-        node.controller_channel.ask(
+        self._channel.ask(
             request, HEARTBEAT_VERSION, then, now_ms=now_ms, timeout_ms=self._session_ms
         )
 
     def _on_heartbeat(
-        self, answer: Message | NoAnswer, told: tuple[bool, bool, int], now_ms: int
+        self, answer: Message | NoAnswer, reported: tuple[bool, bool, int], now_ms: int
     ) -> None:
         if not isinstance(answer, BrokerHeartbeatResponse):
             self._try_again(self._beat, now_ms)
             return
         if self.is_leaving:
-            self._left_alone_ms = now_ms + WITHOUT_CONTROLLER_MS
+            self._give_up_ms = now_ms + WITHOUT_CONTROLLER_MS
         if answer.error_code != ErrorCode.NONE:
             # Without a registration (somebody took us for gone) only a new one helps.
             is_forgotten = answer.error_code == ErrorCode.STALE_BROKER_EPOCH
             again = self._register if is_forgotten and not self.is_leaving else self._beat
             self._refused("heartbeat", answer.error_code, again, now_ms)
             return
-        self.is_let_in = not answer.is_fenced
+        self.is_unfenced = not answer.is_fenced
         if answer.should_shut_down and self.is_leaving:
             self.may_stop = True
-        elif told != self._news():
-            self._beat(now_ms)  # what we wish has changed while we asked
-        elif self.is_leaving or (self.is_caught_up and not self.is_let_in):
+        elif reported != self._reported():
+            self._beat(now_ms)  # it has changed while we asked
+        elif self.is_leaving or (self.is_caught_up and not self.is_unfenced):
             self._at(now_ms + RETRY_MS, self._beat)
         else:
             self._at(now_ms + self._interval_ms, self._beat)
 
-    def _news(self) -> tuple[bool, bool, int]:
+    def _reported(self) -> tuple[bool, bool, int]:
         """What a heartbeat says besides that we live."""
-        lost_count = len(self._node.replica_manager.offline_directory_ids())
+        lost_count = len(self._directories.offline_directory_ids())
         return self.is_caught_up, self.is_leaving, lost_count
 
     def _try_again(self, act: Act, now_ms: int) -> None:
-        """Nobody answered. Who leaves waits only so long for somebody to hand over to."""
-        if self._left_alone_ms is not None and now_ms >= self._left_alone_ms:
+        """No answer. Who leaves waits only a limited time for a controller to hand over to."""
+        if self._give_up_ms is not None and now_ms >= self._give_up_ms:
             self.may_stop = True
             return
         self._at(now_ms + RETRY_MS, act)
@@ -253,20 +279,14 @@ class BrokerLifecycle:
         if error == ErrorCode.NOT_CONTROLLER:
             self._at(now_ms + NEW_CONTROLLER_MS, again)
         else:
-            self._node.trace.emit(Refused(what=what, error=error.name))
+            self._trace.emit(Refused(what=what, error=error.name))
             self._at(now_ms + 2 * RETRY_MS, again)
 
     def _at(self, deadline_ms: int, act: Act) -> None:
         self._cancel()
         self._retry = None
-        self._next = self._node.alarms.at(deadline_ms, act)
+        self._next = self._alarms.at(deadline_ms, act)
 
     def _cancel(self) -> None:
         if self._next is not None:
             self._next.cancel()
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Act = Callable[[int], None]

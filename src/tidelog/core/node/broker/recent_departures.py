@@ -15,17 +15,15 @@ With `tidelog.failure.detection=session` there is nothing to wait for, and all i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tidelog.core.metadata.changes import BrokerChanged, BrokerRegistered
 from tidelog.core.metadata.cluster import RegisteredBroker
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.node.connections.request import Request
 
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
-
 HELD_MS = 500
-"""So long an election takes at most, if the controller died as well."""
+"""Maximum duration of an election, if the controller died as well."""
 LISTED_MS = 2_000
 
 Then = Callable[[int], None]
@@ -34,9 +32,10 @@ Then = Callable[[int], None]
 class RecentDepartures:
     """Invariant: whoever waits has an alarm set, and is looked at again when it rings."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._counts = node.settings.text("tidelog.failure.detection") == "connection"
+    def __init__(self, *, image: ClusterImage, alarms: Alarms, detects_by_connection: bool) -> None:
+        self._image = image
+        self._alarms = alarms
+        self._is_enabled = detects_by_connection
         self._lost_ms: dict[int, int] = {}
         self._fenced_ms: dict[int, int] = {}
         self._waiting: list[tuple[Request, Then]] = []
@@ -47,7 +46,7 @@ class RecentDepartures:
 
     def on_connection_lost(self, broker_id: int, now_ms: int) -> None:
         """A connection with that broker, which was open, has ended."""
-        if self._counts:
+        if self._is_enabled:
             self._lost_ms[broker_id] = now_ms
 
     def on_change(self, change: object, now_ms: int) -> None:
@@ -55,7 +54,7 @@ class RecentDepartures:
             return
         self._lost_ms.pop(change.broker_id, None)
         self._fenced_ms.pop(change.broker_id, None)
-        if change.is_fenced and isinstance(change, BrokerChanged) and self._counts:
+        if change.is_fenced and isinstance(change, BrokerChanged) and self._is_enabled:
             self._fenced_ms[change.broker_id] = now_ms
         self.is_due = bool(self._waiting)
 
@@ -71,7 +70,7 @@ class RecentDepartures:
     def wait(self, request: Request, then: Then, now_ms: int) -> None:
         """Call `then` when something was decided, or it takes too long; it may wait again."""
         self._waiting.append((request, then))
-        self._node.alarms.at(now_ms + HELD_MS, self.settle)
+        self._alarms.at(now_ms + HELD_MS, self.settle)
 
     def settle(self, now_ms: int) -> None:
         self.is_due = False
@@ -82,7 +81,7 @@ class RecentDepartures:
 
     def listed(self, now_ms: int) -> list[RegisteredBroker]:
         """The brokers that clients are told of, by id."""
-        image = self._node.image
+        image = self._image
         if not self._fenced_ms:
             return image.alive_brokers()
         self._fenced_ms = _not_older(self._fenced_ms, LISTED_MS, now_ms)

@@ -1,8 +1,8 @@
 """The active controller of a cluster: it admits and fences brokers and keeps partitions led.
 
-It acts on the decided image, so each decision sees the ones before it, and what it told is told
-again by nobody: answers wait until everything decided so far is committed. On a node that does not
-lead the quorum it does nothing.
+It acts on the decided image, so each decision sees the ones before it, and no answer is ever taken
+back: answers wait until everything decided so far is committed. On a node that does not lead the
+quorum it does nothing.
 
 Two things end a broker's session: silence, and with `tidelog.failure.detection=connection` the
 proof that its process is dead. A connection that breaks is only a hint; the proof is that nobody
@@ -11,8 +11,8 @@ listens where the broker said that it would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from tidelog.core.controller.admission import Newcomer, decide_admission, refuse_newcomer
 from tidelog.core.controller.alter_partition import (
@@ -40,78 +40,98 @@ from tidelog.core.controller.producer_ids import decide_block
 from tidelog.core.metadata.cluster import RegisteredBroker
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.records import MetadataRecord
-from tidelog.core.model.alarms import Alarm
+from tidelog.core.model.alarms import Alarm, Alarms
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.trace import Trace
+from tidelog.core.node.connections.liveness_probes import LivenessProbes
 from tidelog.core.node.controller.broker_heartbeats import (
     BrokerHeartbeats,
     Heartbeat,
     HeartbeatOutcome,
 )
+from tidelog.core.node.metadata.metadata_log import MetadataLog
+from tidelog.core.node.settings import NodeSettings
 
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+Act = Callable[[int], None]
+
+PROBE_INTERVAL_MS = 500
+"""For brokers that are not fenced, and that we have no connection with."""
 
 
-KNOCK_AGAIN_MS = 500
-"""At the doors of brokers that are not fenced, and that we have no connection with."""
+class ConnectionLosses(Protocol):
+    def on_connection_lost(self, broker_id: int, now_ms: int) -> None:
+        """A connection with that broker, which was open, has ended."""
 
 
 class ActiveController:
     """Invariant: while this node is not active there are no sessions and no alarms."""
 
-    def __init__(self, node: Node) -> None:
-        settings = node.settings
-        self._node = node
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        metadata: MetadataLog,
+        probes: LivenessProbes,
+        departures: ConnectionLosses,
+        alarms: Alarms,
+        trace: Trace,
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._probes = probes
+        self._departures = departures
+        self._alarms = alarms
+        self._trace = trace
         self._timeout_ms = settings.integer("broker.session.timeout.ms")
         self._interval_ms = settings.integer("broker.heartbeat.interval.ms")
         self._trusts_connections = settings.text("tidelog.failure.detection") == "connection"
         self.sessions = Sessions(timeout_ms=self._timeout_ms)
         self._heartbeats = BrokerHeartbeats(self)
         self._session_alarm: Alarm | None = None
-        self._knocking: Alarm | None = None
+        self._probe_alarm: Alarm | None = None
         self._rounds: list[Alarm] = []
 
     @property
     def image(self) -> ClusterImage:
-        return self._node.metadata.decided_image
+        return self._metadata.decided_image
 
     @property
     def settings(self) -> ElectionSettings:
         """As they are now, in the decided image."""
-        return ElectionSettings(self.image, self._node.settings.texts)
+        return ElectionSettings(self.image, self._settings.texts)
 
     @property
     def next_offset(self) -> int:
         """Where the next record of the metadata log will stand."""
-        return self._node.metadata.log.log_end_offset
+        return self._metadata.log.log_end_offset
 
     @property
     def own_reading(self) -> tuple[int, int]:
         """This node, and how far its own image is."""
-        return self._node.settings.node_id, self._node.metadata.applied_end_offset
+        return self._settings.node_id, self._metadata.applied_end_offset
 
     # Taking over and resigning
 
     def on_activated(self, now_ms: int) -> None:
-        """The decided image is complete. Everybody gets a full session, and a knock."""
+        """The decided image is complete. Every broker gets a full session, and a probe."""
         brokers = list(self.image.brokers.values())
         self.sessions.start(brokers, now_ms=now_ms)
-        self._node.trace.emit(
+        self._trace.emit(
             ControllerActivated(
-                controller_epoch=self._node.quorum.quorum_epoch, brokers=len(brokers)
+                controller_epoch=self._metadata.controller_epoch, brokers=len(brokers)
             )
         )
         self._arm_sessions()
         self._start_rounds(now_ms)
-        self._knock_at_unheard(now_ms)
+        self._probe_unheard(now_ms)
 
     def on_resigned(self, now_ms: int) -> None:
-        self._node.trace.emit(ControllerResigned(controller_epoch=self._node.quorum.quorum_epoch))
+        self._trace.emit(ControllerResigned(controller_epoch=self._metadata.controller_epoch))
         self.sessions.clear()
-        for alarm in (self._session_alarm, self._knocking, *self._rounds):
+        for alarm in (self._session_alarm, self._probe_alarm, *self._rounds):
             if alarm is not None:
                 alarm.cancel()
-        self._session_alarm = self._knocking = None
+        self._session_alarm = self._probe_alarm = None
         self._rounds.clear()
 
     # What brokers and clients ask for; the answers wait for the commit (committed_answers.py)
@@ -122,14 +142,14 @@ class ActiveController:
         refusal = refuse_newcomer(
             self.image,
             newcomer,
-            cluster_id=self._node.metadata.cluster_id,
+            cluster_id=self._metadata.cluster_id,
             former_may_live=(
                 known is not None and not is_own and self._former_may_live(known, newcomer, now_ms)
             ),
         )
         if refusal is not None:
             refused = BrokerRefused(broker_id=newcomer.broker_id, error=refusal.error)
-            self._node.trace.emit(refused)
+            self._trace.emit(refused)
             return refusal
         changes, broker_epoch = decide_admission(
             self.image, self.settings, newcomer, next_offset=self.next_offset
@@ -214,40 +234,40 @@ class ActiveController:
     # Who is dead
 
     def on_connection_closed(self, connection: int, now_ms: int) -> None:
-        """A broker may have been heard on it: then it is time to knock at its door."""
+        """A broker may have been heard on it: then it is time to probe it."""
         for session in self.sessions.on_connection_closed(connection):
             broker = self.image.brokers.get(session.broker_id)
             if broker is not None and broker.broker_epoch == session.broker_epoch:
-                self._node.recent_departures.on_connection_lost(session.broker_id, now_ms)
-                self._knock(broker, now_ms)
-                self._knock_later(now_ms)
+                self._departures.on_connection_lost(session.broker_id, now_ms)
+                self._probe(broker, now_ms)
+                self._probe_later(now_ms)
 
     def on_broker_dead(self, broker_id: int, now_ms: int) -> None:
-        """Its process is known to have ended: why wait for the session?"""
-        if self._node.metadata.is_active and broker_id in self.image.brokers:
+        """Its process is known to have ended: do not wait for the session."""
+        if self._metadata.is_active and broker_id in self.image.brokers:
             self.sessions.end(broker_id)
             self._fence((broker_id,), "its process is dead", now_ms)
 
-    def _knock_at_unheard(self, now_ms: int) -> None:
-        """Whose connection we do not have may die without a word to us: ask now and then."""
+    def _probe_unheard(self, now_ms: int) -> None:
+        """A broker without a connection to us may die unnoticed: probe it now and then."""
         unheard = [
             broker
             for broker in self.image.brokers.values()
             if not broker.is_fenced
-            and broker.broker_id != self._node.settings.node_id
+            and broker.broker_id != self._settings.node_id
             and not self.sessions.has_connection(broker)
         ]
         for broker in unheard:
-            self._knock(broker, now_ms)
+            self._probe(broker, now_ms)
         if unheard:
-            self._knock_later(now_ms)
+            self._probe_later(now_ms)
 
-    def _knock_later(self, now_ms: int) -> None:
-        is_set = self._knocking is not None and self._knocking.is_pending
+    def _probe_later(self, now_ms: int) -> None:
+        is_set = self._probe_alarm is not None and self._probe_alarm.is_pending
         if self._trusts_connections and not is_set:
-            self._knocking = self._node.alarms.at(now_ms + KNOCK_AGAIN_MS, self._knock_at_unheard)
+            self._probe_alarm = self._alarms.at(now_ms + PROBE_INTERVAL_MS, self._probe_unheard)
 
-    def _knock(self, broker: RegisteredBroker, now_ms: int) -> None:
+    def _probe(self, broker: RegisteredBroker, now_ms: int) -> None:
         if not self._trusts_connections or not broker.endpoints:
             return
         endpoint = broker.endpoints[0]
@@ -260,7 +280,7 @@ class ActiveController:
             if is_dead and is_same and not was_heard_again:
                 self.on_broker_dead(broker.broker_id, now_ms)
 
-        self._node.probes.probe(endpoint.host, endpoint.port, then, now_ms=now_ms)
+        self._probes.probe(endpoint.host, endpoint.port, then, now_ms=now_ms)
 
     def _former_may_live(self, known: RegisteredBroker, newcomer: Newcomer, now_ms: int) -> bool:
         """Silence ends a session. Sooner, only the dead make room for another process:
@@ -273,10 +293,10 @@ class ActiveController:
             return False
         silence_ms = now_ms - session.contact_ms
         is_heard = session.is_heard and 2 * silence_ms < 3 * self._interval_ms
-        has_its_place = newcomer.endpoints[:1] == known.endpoints[:1] or not (
+        has_its_resources = newcomer.endpoints[:1] == known.endpoints[:1] or not (
             set(known.log_directories).isdisjoint(newcomer.log_directories)
         )
-        return is_heard or not has_its_place or not self._trusts_connections
+        return is_heard or not has_its_resources or not self._trusts_connections
 
     # By itself
 
@@ -285,7 +305,7 @@ class ActiveController:
         deadline_ms = self.sessions.next_deadline_ms()
         is_set = self._session_alarm is not None and self._session_alarm.is_pending
         if deadline_ms is not None and not is_set:
-            self._session_alarm = self._node.alarms.at(deadline_ms, self._end_sessions)
+            self._session_alarm = self._alarms.at(deadline_ms, self._end_sessions)
 
     def _end_sessions(self, now_ms: int) -> None:
         assert self._session_alarm is not None
@@ -305,21 +325,21 @@ class ActiveController:
         self.write(changes, now_ms)
 
     def _start_rounds(self, now_ms: int) -> None:
-        settings = self._node.settings
+        settings = self._settings
         unclean_ms = settings.integer("unclean.leader.election.interval.ms")
-        self._rounds = [self._node.alarms.at(now_ms + unclean_ms, self._elect_unclean)]
+        self._rounds = [self._alarms.at(now_ms + unclean_ms, self._elect_unclean)]
         balance_ms = settings.integer("leader.imbalance.check.interval.seconds") * 1_000
         if settings.boolean("auto.leader.rebalance.enable"):
-            self._rounds.append(self._node.alarms.at(now_ms + balance_ms, self._balance))
+            self._rounds.append(self._alarms.at(now_ms + balance_ms, self._balance))
 
     def _balance(self, now_ms: int) -> None:
         changes, is_more = decide_balance(self.image, self.settings)
-        interval_s = self._node.settings.integer("leader.imbalance.check.interval.seconds")
+        interval_s = self._settings.integer("leader.imbalance.check.interval.seconds")
         self._next_round(changes, is_more, interval_s * 1_000, self._balance, now_ms)
 
     def _elect_unclean(self, now_ms: int) -> None:
         changes, is_more = decide_unclean_round(self.image, self.settings)
-        interval_ms = self._node.settings.integer("unclean.leader.election.interval.ms")
+        interval_ms = self._settings.integer("unclean.leader.election.interval.ms")
         self._next_round(changes, is_more, interval_ms, self._elect_unclean, now_ms)
 
     def _next_round(
@@ -328,7 +348,7 @@ class ActiveController:
         self.write(changes, now_ms)
         self._rounds = [alarm for alarm in self._rounds if alarm.is_pending]
         wait_ms = 0 if is_more else interval_ms
-        self._rounds.append(self._node.alarms.at(now_ms + wait_ms, act))
+        self._rounds.append(self._alarms.at(now_ms + wait_ms, act))
 
     # Writing
 
@@ -339,21 +359,15 @@ class ActiveController:
         self, records: Sequence[MetadataRecord], events: Iterable[object], now_ms: int
     ) -> None:
         """In portions, if there are many: their order makes every prefix of them true."""
-        told = tuple(events)
+        emitted = tuple(events)
 
         def then() -> None:
-            for event in told:
-                self._node.trace.emit(event)
+            for event in emitted:
+                self._trace.emit(event)
 
         for start in range(0, len(records), RECORDS_PER_DECISION_MAX):
             portion = records[start : start + RECORDS_PER_DECISION_MAX]
             is_final = start + RECORDS_PER_DECISION_MAX >= len(records)
-            self._node.metadata.propose(portion, then if is_final else None, now_ms=now_ms)
+            self._metadata.propose(portion, then if is_final else None, now_ms=now_ms)
         if not records:
             then()
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Act = Callable[[int], None]

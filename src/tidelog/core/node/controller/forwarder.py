@@ -9,12 +9,18 @@ is tried again elsewhere if the controller steps down before its decision is com
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.forwarded_requests import EnvelopedRequest
 from tidelog.core.node.connections.request import Handle, Request
-from tidelog.core.node.controller.controller_channel import RETRY_MS
+from tidelog.core.node.controller.controller_channel import (
+    RETRY_MS,
+    ControllerChannel,
+    ControllerLocation,
+)
+from tidelog.core.node.ports import Clock
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_response_header
 from tidelog.core.wire.links import NoAnswer
@@ -24,11 +30,8 @@ from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_58_envelope import EnvelopeRequest, EnvelopeResponse
 from tidelog.core.wire.schema import Message
 
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
-
 GIVE_UP_MS = 30_000
-"""So long a client waits for a controller before its connection is dropped, as clients do, too."""
+"""After this time without a controller the client's connection is dropped, as clients do, too."""
 IMAGE_WAIT_MS_MAX = 2_000
 CREATE_TOPICS = 19
 ENVELOPE_VERSION = 0
@@ -40,8 +43,21 @@ Decided = Callable[[bytes | None, int], None]
 class Forwarder:
     """Requests on their way to a decision. `deciding` are those that run here, as controller."""
 
-    def __init__(self, node: Node, handle: Handle) -> None:
-        self._node = node
+    def __init__(
+        self,
+        *,
+        controller: ControllerLocation,
+        channel: ControllerChannel,
+        image: ClusterImage,
+        alarms: Alarms,
+        clock: Clock,
+        handle: Handle,
+    ) -> None:
+        self._controller = controller
+        self._channel = channel
+        self._image = image
+        self.alarms = alarms
+        self._clock = clock
         self._handle = handle
         self._deciding: dict[EnvelopedRequest, Decided] = {}
         self.waiting_for_image: list[_WaitsForImage] = []
@@ -54,8 +70,7 @@ class Forwarder:
         _Forwarded(self, request, bytes(frame), now_ms + GIVE_UP_MS).attempt(now_ms)
 
     def attempt(self, frame: bytes, decided: Decided, now_ms: int) -> None:
-        node = self._node
-        if node.metadata.is_active:
+        if self._controller.is_active:
             self.decide(memoryview(frame), decided, now_ms)
             return
 
@@ -66,7 +81,7 @@ class Forwarder:
                 decided(bytes(answer.response_data), now_ms)
 
         envelope = EnvelopeRequest(request_data=frame, request_principal=None)
-        node.controller_channel.ask(envelope, ENVELOPE_VERSION, on_answer, now_ms=now_ms)
+        self._channel.ask(envelope, ENVELOPE_VERSION, on_answer, now_ms=now_ms)
 
     # On the controller
 
@@ -75,7 +90,7 @@ class Forwarder:
 
         def then(answer: bytes | None) -> None:
             self._deciding.pop(request, None)
-            decided(answer, self._node.now_ms)
+            decided(answer, self._clock.now_ms)
 
         request = EnvelopedRequest(frame, then)
         self._deciding[request] = decided
@@ -99,12 +114,12 @@ class Forwarder:
 
     def wait_for_image(self, topics: list[str], then: Callable[[], None], now_ms: int) -> None:
         """Call `then` when our own image has these topics, so that the client finds them here."""
-        waiting = _WaitsForImage(self._node, topics, then)
+        waiting = _WaitsForImage(self._image, topics, then)
         if waiting.is_there():
             then()
         else:
             self.waiting_for_image.append(waiting)
-            self._node.alarms.at(now_ms + IMAGE_WAIT_MS_MAX, waiting.give_up)
+            self.alarms.at(now_ms + IMAGE_WAIT_MS_MAX, waiting.give_up)
 
     def end_of_tick(self) -> None:
         self.waiting_for_image = [w for w in self.waiting_for_image if not w.look()]
@@ -117,7 +132,6 @@ class _Forwarded:
         self, forwarder: Forwarder, request: Request, frame: bytes, give_up_ms: int
     ) -> None:
         self._forwarder = forwarder
-        self._node = forwarder._node
         self._request = request
         self._frame = frame
         self._give_up_ms = give_up_ms
@@ -134,7 +148,7 @@ class _Forwarded:
 
     def _on_decided(self, answer: bytes | None, now_ms: int) -> None:
         if answer is None:
-            self._node.alarms.at(now_ms + RETRY_MS, self.attempt)
+            self._forwarder.alarms.at(now_ms + RETRY_MS, self.attempt)
             return
         created = _created_topics(self._request, answer)
         if created:
@@ -158,13 +172,13 @@ def _created_topics(request: Request, answer: bytes) -> list[str]:
 class _WaitsForImage:
     """One answer that waits until our own metadata shows what it speaks of."""
 
-    def __init__(self, node: Node, topics: list[str], then: Callable[[], None]) -> None:
-        self._node = node
+    def __init__(self, image: ClusterImage, topics: list[str], then: Callable[[], None]) -> None:
+        self._image = image
         self._topics = topics
         self._then: Callable[[], None] | None = then
 
     def is_there(self) -> bool:
-        return all(topic in self._node.image.topics for topic in self._topics)
+        return all(topic in self._image.topics for topic in self._topics)
 
     def look(self) -> bool:
         """True when it is over."""

@@ -18,6 +18,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import METADATA_TOPIC_ID
 from tidelog.core.model.voters import Voter
 from tidelog.core.node.events import NodeHalted
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.quorum_peers import PURPOSE, Backoff
 from tidelog.core.node.metadata.snapshot_download import VERSION as SNAPSHOT_VERSION
@@ -40,8 +41,8 @@ from tidelog.core.wire.record_batch import CorruptBatch
 from tidelog.core.wire.schema import Message
 
 if TYPE_CHECKING:
+    from tidelog.core.node.metadata.metadata_log import MetadataLog
     from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
-    from tidelog.core.node.node import Node
 
 VERSION = 18
 WAIT_MS_MAX = 500
@@ -64,14 +65,15 @@ class MetadataTruncated:
 class MetadataFetchClient:
     """Invariant: at most one question is on its way, on `_link`, to `_target`."""
 
-    def __init__(self, node: Node, quorum: MetadataQuorum) -> None:
-        self._node = node
+    def __init__(self, port: MetadataPort, metadata: MetadataLog, quorum: MetadataQuorum) -> None:
+        self._port = port
+        self._metadata = metadata
         self._quorum = quorum
-        settings = node.settings
+        settings = port.settings
         self._backoff = Backoff(settings.integer("controller.quorum.retry.backoff.ms"))
         self._timeout_ms = settings.integer("controller.quorum.request.timeout.ms")
         self._bytes_max = settings.integer("controller.quorum.fetch.max.bytes")
-        self._knocks = settings.text("tidelog.failure.detection") == "connection"
+        self._detects_by_connection = settings.text("tidelog.failure.detection") == "connection"
         self._target: Voter | None = None
         self._link: Link | None = None
         self._is_asking = False
@@ -82,11 +84,11 @@ class MetadataFetchClient:
         """The leader did not answer: the next question goes to somebody else."""
         self._turn = 0
         self._alarm: Alarm | None = None
-        self._snapshot = SnapshotDownload(node)
+        self._snapshot = SnapshotDownload(port, metadata)
 
     @property
     def _log(self) -> Log:
-        return self._node.metadata.log
+        return self._metadata.log
 
     def close(self) -> None:
         """This node follows nobody any more."""
@@ -120,7 +122,7 @@ class MetadataFetchClient:
         if now_ms >= self._backoff.until_ms:
             return True
         if self._alarm is None or not self._alarm.is_pending:
-            self._alarm = self._node.alarms.at(self._backoff.until_ms, self.look)
+            self._alarm = self._port.alarms.at(self._backoff.until_ms, self.look)
         return False
 
     def _next_target(self) -> Voter | None:
@@ -173,7 +175,7 @@ class MetadataFetchClient:
                 self._link = self._target = None
                 self._on_lost(target, reason, now_ms)
 
-        link = self._link = self._node.links.open(
+        link = self._link = self._port.links.open(
             target.host, target.port, PURPOSE, on_closed=on_closed
         )
         self._target = target
@@ -188,11 +190,11 @@ class MetadataFetchClient:
             last_fetched_epoch=asked.quorum_epoch,
             log_start_offset=self._log.log_start_offset,
             partition_max_bytes=self._bytes_max,
-            replica_directory_id=self._node.metadata.identity.directory_ids[0],
+            replica_directory_id=self._metadata.identity.directory_ids[0],
             high_watermark=UNKNOWN if high_watermark is None else high_watermark,
         )
         return FetchRequest(
-            cluster_id=self._node.metadata.cluster_id,
+            cluster_id=self._metadata.cluster_id,
             replica_state=ReplicaState(replica_id=machine.node_id, replica_epoch=UNKNOWN),
             max_wait_ms=WAIT_MS_MAX,
             min_bytes=0,
@@ -206,14 +208,14 @@ class MetadataFetchClient:
         machine, quorum = self._quorum.machine, self._quorum
         if target.node_id == machine.leader_id:
             self._asks_around = True
-            if self._knocks and machine.is_voter and reason in LOST:
+            if self._detects_by_connection and machine.is_voter and reason in LOST:
                 quorum_epoch = machine.quorum_epoch
 
                 def then(is_dead: bool, now_ms: int) -> None:
                     if is_dead and machine.quorum_epoch == quorum_epoch:
                         quorum.on_leader_dead(target.node_id, now_ms)
 
-                self._node.probes.probe(target.host, target.port, then, now_ms=now_ms)
+                self._port.probes.probe(target.host, target.port, then, now_ms=now_ms)
         self.look(now_ms)
 
     # Answers
@@ -256,7 +258,7 @@ class MetadataFetchClient:
     # A snapshot
 
     def _begin_snapshot(self, position: LogPosition, now_ms: int) -> None:
-        if position.end_offset > self._node.metadata.committed_end_offset:
+        if position.end_offset > self._metadata.committed_end_offset:
             self._snapshot.begin(position)
         else:
             self._backoff.failed(now_ms)
@@ -275,13 +277,13 @@ class MetadataFetchClient:
         position, content = self._snapshot.position, self._snapshot.content
         assert position is not None
         self._snapshot.give_up()
-        node, machine = self._node, self._quorum.machine
+        machine = self._quorum.machine
         try:
-            node.metadata.take_snapshot(position, content, now_ms)
+            self._metadata.take_snapshot(position, content, now_ms)
         except MetadataUnreadable:
             self._backoff.failed(now_ms)  # damaged on its way: nothing was changed
         except DiskError as error:
-            node.replica_manager.fail_directory_of(error.path, error.reason)
+            self._port.on_disk_error(error)
         else:
             self._quorum.step(machine.on_leader_high_watermark(position.end_offset), now_ms)
 
@@ -302,29 +304,29 @@ class MetadataFetchClient:
                 self._quorum.step(ready, now_ms)
 
     def _append(self, records: memoryview, now_ms: int) -> None:
-        log, node = self._log, self._node
+        log, port = self._log, self._port
         try:
-            appended = log.append_as_follower(records, wall_ms=node.wall_ms(now_ms))
+            appended = log.append_as_follower(records, wall_ms=port.wall_ms(now_ms))
         except (CorruptBatch, OffsetsOutOfOrder):
             self._backoff.failed(now_ms)  # damaged on its way: nothing was written
             return
         if appended.error != ErrorCode.NONE:
-            node.on_log_failed(log)
+            port.on_log_failed(log)
 
     def _cut(self, diverging: LogPosition, now_ms: int) -> None:
-        log, machine, node = self._log, self._quorum.machine, self._node
+        log, machine, port = self._log, self._quorum.machine, self._port
         before = log.log_end_offset
         end_offset = cut_point(diverging, self._quorum.log_view)
-        if end_offset < node.metadata.committed_end_offset:
+        if end_offset < self._metadata.committed_end_offset:
             # Somebody has lost what a majority had promised to keep. Whatever we did now would
             # make two truths of one: better to stop and be looked at.
             reason = f"the leader has not what is committed before {before}"
-            node.trace.emit(NodeHalted(node_id=machine.node_id, reason=reason))
-            node.outbox.halt(reason)
+            port.trace.emit(NodeHalted(node_id=machine.node_id, reason=reason))
+            port.halt(reason)
             return
-        log.truncate_to(end_offset, wall_ms=node.wall_ms(now_ms))
+        log.truncate_to(end_offset, wall_ms=port.wall_ms(now_ms))
         assert machine.leader_id is not None
-        node.trace.emit(
+        port.trace.emit(
             MetadataTruncated(
                 node_id=machine.node_id,
                 from_end_offset=before,

@@ -1,18 +1,19 @@
-"""What the leader of the metadata log hands out: records, a place to cut, or a snapshot's name.
+"""Fetches of the metadata log, at its leader: records, where to truncate, or a snapshot's name.
 
-A question that has nothing to get waits. It is answered when records come, and as soon as the
-high watermark moves beyond the one that the asker knows (KIP-1166): voters and observers alike
-would otherwise hear of a commit only with their next question.
+A fetch that has nothing to get waits. It is answered when records come, and as soon as the high
+watermark moves beyond the one that the replica knows (KIP-1166): voters and observers alike would
+otherwise hear of a commit only with their next fetch.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Protocol
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import METADATA_TOPIC_ID
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.quorum.divergence import Diverged, NeedsSnapshot, judge_fetch
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError, read_slice
@@ -27,16 +28,15 @@ from tidelog.core.wire.messages.api_01_fetch import (
     PartitionData,
     SnapshotId,
 )
+from tidelog.core.wire.sentinels import NO_NODE, UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
+    from tidelog.core.node.metadata.metadata_log import MetadataLog
     from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
-    from tidelog.core.node.node import Node
-
-UNKNOWN = -1
 
 
 class ParkedMetadataFetch:
-    """A question that waits for news; it is looked at again at the end of a tick."""
+    """A fetch that waits for data; it is assembled again at the end of a tick."""
 
     def __init__(
         self,
@@ -71,20 +71,30 @@ class ParkedMetadataFetch:
         self.finish(self._server.assemble(self._fetch))
 
 
-class MetadataFetchServer:
-    """Invariant: only a leader has parked questions."""
+class ReplicaObserver(Protocol):
+    """Hears what replicas of the metadata log say by their fetches."""
 
-    def __init__(self, node: Node, quorum: MetadataQuorum) -> None:
-        self._node = node
+    def on_metadata_fetched(self, broker_id: int, *, connection: int | None) -> None: ...
+
+    def on_metadata_read(self, broker_id: int, end_offset: int) -> None: ...
+
+
+class MetadataFetchServer:
+    """Invariant: only a leader has parked fetches."""
+
+    def __init__(self, port: MetadataPort, metadata: MetadataLog, quorum: MetadataQuorum) -> None:
+        self._port = port
+        self._metadata = metadata
         self._quorum = quorum
         self.parked: dict[ParkedMetadataFetch, None] = {}
+        self.observers: list[ReplicaObserver] = []
         self.directory_ids: dict[int, bytes] = {}
         """The directory that each replica keeps its copy in, as it says itself."""
 
     def handle(self, request: Request, now_ms: int) -> None:
         """A Fetch of the metadata log, from a voter, an observer or a curious client."""
         fetch = request.decode(FetchRequest)
-        if fetch.cluster_id not in (None, self._node.metadata.cluster_id):
+        if fetch.cluster_id not in (None, self._metadata.cluster_id):
             request.answer(FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID))
             return
         if len(fetch.topics) != 1 or len(fetch.topics[0].partitions) != 1:
@@ -100,7 +110,7 @@ class MetadataFetchServer:
         parked = ParkedMetadataFetch(self, request, fetch, fetch.max_wait_ms)
         self.parked[parked] = None
         request.parked = parked
-        self._node.timeouts.add(parked, timeout_ms=parked.timeout_ms, now_ms=now_ms)
+        self._port.timeouts.add(parked, timeout_ms=parked.timeout_ms, now_ms=now_ms)
 
     def _note_progress(self, fetch: FetchRequest, connection: int | None, now_ms: int) -> None:
         """Its offset is what a replica has, and voters have it durably."""
@@ -110,15 +120,16 @@ class MetadataFetchServer:
             asked = fetch.topics[0].partitions[0]
             self.directory_ids[replica_id] = asked.replica_directory_id
             self._quorum.step(machine.on_fetch(replica_id, asked.fetch_offset, now_ms), now_ms)
-            self._node.active_controller.on_metadata_fetched(replica_id, connection=connection)
-            told = machine.published_high_watermark
-            if told is not None and asked.high_watermark <= told:  # otherwise it does not say
-                self._node.active_controller.on_metadata_read(replica_id, asked.high_watermark)
+            published = machine.published_high_watermark
+            says_so = published is not None and asked.high_watermark <= published
+            for observer in self.observers:
+                observer.on_metadata_fetched(replica_id, connection=connection)
+                if says_so:  # otherwise the replica does not know a high watermark
+                    observer.on_metadata_read(replica_id, asked.high_watermark)
 
     def on_moved(self) -> None:
         """The log or the high watermark moved: look again when the tick ends."""
-        dirty = cast("list[Any]", self._node.dirty_fetches)
-        dirty.extend(self.parked)
+        self._port.on_data(self.parked)
 
     def on_leadership_lost(self) -> None:
         for parked in list(self.parked):
@@ -126,7 +137,7 @@ class MetadataFetchServer:
 
     def unpark(self, parked: ParkedMetadataFetch) -> None:
         self.parked.pop(parked, None)
-        self._node.timeouts.discard(parked, timeout_ms=parked.timeout_ms)
+        self._port.timeouts.discard(parked, timeout_ms=parked.timeout_ms)
 
     # The answer
 
@@ -142,22 +153,22 @@ class MetadataFetchServer:
     def assemble(self, fetch: FetchRequest) -> PartitionData:
         asked = fetch.topics[0].partitions[0]
         quorum = self._quorum
-        machine, log = quorum.machine, self._node.metadata.log
+        machine, log = quorum.machine, self._metadata.log
         answer = PartitionData(
             partition_index=asked.partition,
             error_code=self._refuse(asked, fetch),
-            high_watermark=UNKNOWN,
+            high_watermark=UNKNOWN_OFFSET,
             log_start_offset=log.log_start_offset,
             current_leader=LeaderIdAndEpoch(
-                leader_id=UNKNOWN if machine.leader_id is None else machine.leader_id,
+                leader_id=NO_NODE if machine.leader_id is None else machine.leader_id,
                 leader_epoch=machine.quorum_epoch,
             ),
         )
         if answer.error_code != ErrorCode.NONE:
             return answer
-        told = machine.published_high_watermark
-        answer.high_watermark = UNKNOWN if told is None else told
-        snapshots = self._node.metadata.snapshots
+        published = machine.published_high_watermark
+        answer.high_watermark = UNKNOWN_OFFSET if published is None else published
+        snapshots = self._metadata.snapshots
         verdict = judge_fetch(
             LogPosition(asked.last_fetched_epoch, asked.fetch_offset),
             quorum.log_view,
@@ -177,7 +188,7 @@ class MetadataFetchServer:
         return answer
 
     def _read(self, answer: PartitionData, asked: FetchPartition, bytes_max: int) -> None:
-        log = self._node.metadata.log
+        log = self._metadata.log
         try:
             found = log.read(
                 asked.fetch_offset,
@@ -186,7 +197,7 @@ class MetadataFetchServer:
             )
             answer.records = None if found is None else read_slice(found)
         except DiskError:
-            self._node.on_log_failed(log)
+            self._port.on_log_failed(log)
             answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
 
     def _refuse(self, asked: FetchPartition, fetch: FetchRequest) -> ErrorCode:
@@ -216,7 +227,7 @@ class MetadataFetchServer:
 
 
 def _is_elsewhere(answer: PartitionData) -> bool:
-    """The asker must first cut its log, or take a snapshot."""
+    """The replica must first truncate its log, or take a snapshot."""
     return answer.diverging_epoch.epoch >= 0 or answer.snapshot_id.epoch >= 0
 
 

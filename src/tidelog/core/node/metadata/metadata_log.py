@@ -14,7 +14,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tidelog.core.controller.bootstrap import decide_bootstrap
 from tidelog.core.controller.decision import RECORDS_PER_DECISION_MAX
@@ -24,6 +24,8 @@ from tidelog.core.model.ids import METADATA_TOPIC_ID, TopicPartition
 from tidelog.core.model.limits import INT32_MAX
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.node.metadata.image_delta import changes_between
+from tidelog.core.node.metadata.metadata_port import MetadataPort
+from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.metadata.metadata_records import (
     MetadataBatch,
     MetadataUnreadable,
@@ -37,9 +39,6 @@ from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.control_records import LeaderChange, Voter, leader_change
 from tidelog.core.wire.records import build
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
 
 __all__ = ["Activation", "MetadataLoaded", "MetadataLog", "MetadataUnreadable"]
 
@@ -86,17 +85,18 @@ class _Proposal(NamedTuple):
 class MetadataLog:
     """Invariants: committed <= log end; proposals are in the order of the log."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, port: MetadataPort) -> None:
+        self._port = port
         self._log: Log | None = None
         self.identity = NodeIdentity("", ())
-        self.decided_image = node.image
+        self.decided_image = port.image
         self.is_leading = False
         self.is_active = False
         """This node leads the quorum, and its epoch has begun for everyone: it decides."""
         self.committed_end_offset = 0
         self.activations: list[Activation] = []
-        self.snapshots = Snapshots(node)
+        self.snapshots = Snapshots(port)
+        self.quorum = MetadataQuorum(port, self)
         self._activation_end_offset: int | None = None
         """While leading: committed up to here, the image has all that earlier leaders decided."""
         self._uncommitted: deque[MetadataBatch] = deque()
@@ -123,20 +123,23 @@ class MetadataLog:
         """The image has every record before it."""
         return self.committed_end_offset
 
+    def leader_address(self) -> tuple[str, int] | None:
+        return self.quorum.leader_address()
+
     @property
     def controller_epoch(self) -> int:
-        return self._node.quorum.quorum_epoch
+        return self.quorum.quorum_epoch
 
     def claim_directories(self) -> None:
         """Before anything in them is touched: they must be ours."""
-        node = self._node
+        port = self._port
         self.identity = claim_directories(
-            node.disk,
-            node.settings.log_dirs,
-            node_id=node.settings.node_id,
-            cluster_id=node.settings.cluster_id,
-            is_alone=node.settings.is_sole_voter,
-            random=node.random,
+            port.disk,
+            port.settings.log_dirs,
+            node_id=port.settings.node_id,
+            cluster_id=port.settings.cluster_id,
+            is_alone=port.settings.is_sole_voter,
+            random=port.random,
         )
 
     # Beginning
@@ -147,32 +150,32 @@ class MetadataLog:
         A voter alone leads when this returns. What it writes from then on counts at once, until
         `finish_start` makes all of it durable with one sync, before anybody can hear of it.
         """
-        node = self._node
-        self._log = node.replica_manager.directories[0].open_log(
+        port = self._port
+        self._log = port.log_directory().open_log(
             METADATA_PARTITION,
             topic_id=METADATA_TOPIC_ID,
             config=METADATA_LOG_CONFIG,
-            wall_ms=node.wall_ms(now_ms),
+            wall_ms=port.wall_ms(now_ms),
         )
-        image, start_offset = self.snapshots.load(self._log, node.wall_ms(now_ms))
-        self._replace_image(image, start_offset)
+        image, start_offset = self.snapshots.load(self._log, port.wall_ms(now_ms))
+        self._restore_image(image, start_offset)
         replayed = 0
         for batch in read_batches(self._log, start_offset, self._log.high_watermark):
-            self._apply(batch)
+            self._apply(batch, now_ms)
             replayed += len(batch.records)
-        node.trace.emit(
+        port.trace.emit(
             MetadataLoaded(
                 records=replayed,
                 end_offset=self.committed_end_offset,
-                topics=len(node.image.topics),
+                topics=len(port.image.topics),
             )
         )
-        node.quorum.start(self._log, now_ms)
+        self.quorum.start(self._log, now_ms)
 
     def finish_start(self, now_ms: int) -> None:
         """Everything that the start has written is durable from here on."""
         self._is_silent = False
-        self._node.quorum.finish_start(now_ms)
+        self.quorum.finish_start(now_ms)
 
     # Deciding
 
@@ -196,11 +199,11 @@ class MetadataLog:
                 otherwise()
             return
         if records:
-            batch = batch_of(records, self._node.wall_ms(now_ms))
+            batch = batch_of(records, self._port.wall_ms(now_ms))
             if not self._append([(batch, records)], now_ms):
                 return
         self._proposals.append(_Proposal(self.log.log_end_offset, then, otherwise))
-        self._node.quorum.on_appended(now_ms)
+        self.quorum.on_appended(now_ms)
         self.commit(self.committed_end_offset, now_ms)
 
     def when_applied(self, end_offset: int, then: Then) -> None:
@@ -216,9 +219,9 @@ class MetadataLog:
     ) -> bool:
         """False: the disk refused. Then nothing can be decided any more, and the node ends."""
         base_offset = self.log.log_end_offset
-        if not self._node.quorum.append(bytearray().join(b for b, _ in batches), now_ms):
+        if not self.quorum.append(bytearray().join(b for b, _ in batches), now_ms):
             return False
-        wall_ms = self._node.wall_ms(now_ms)
+        wall_ms = self._port.wall_ms(now_ms)
         for batch, records in batches:
             end_offset = base_offset + (len(records) or 1)
             self._uncommitted.append(
@@ -238,24 +241,24 @@ class MetadataLog:
         The decided image has what earlier leaders left behind, committed or not: as long as this
         node leads, all of it will be.
         """
-        node, log = self._node, self.log
+        port, log = self._port, self.log
         self.is_leading = True
-        self.decided_image = node.image.copy()
+        self.decided_image = port.image.copy()
         self._uncommitted.clear()
         for batch in read_batches(log, self.committed_end_offset, log.log_end_offset):
             self._uncommitted.append(batch)
             for record in batch.records:
                 self.decided_image.apply(record)
-        wall_ms = node.wall_ms(now_ms)
+        wall_ms = port.wall_ms(now_ms)
         written = LeaderChange(
             change.node_id,
-            voters=tuple(Voter(voter) for voter in node.quorum.voters),
+            voters=tuple(Voter(voter) for voter in self.quorum.voters),
             granting_voters=tuple(Voter(voter) for voter in granted_by),
         )
         first = build([leader_change(written, timestamp_ms=wall_ms)], control=True)
         batches: list[tuple[bytearray, Sequence[MetadataRecord]]] = [(first, ())]
         records = decide_bootstrap(
-            self.decided_image, min_insync_replicas=node.settings.integer("min.insync.replicas")
+            self.decided_image, min_insync_replicas=port.settings.integer("min.insync.replicas")
         )
         if records:
             batches.append((batch_of(records, wall_ms), records))
@@ -264,13 +267,13 @@ class MetadataLog:
                 raise MetadataUnreadable(f"the metadata log cannot be written: {log.failed}")
             return
         self._activation_end_offset = log.log_end_offset
-        node.quorum.on_appended(now_ms)
+        self.quorum.on_appended(now_ms)
 
     def stop_leading(self, now_ms: int) -> None:
         """What was not committed is forgotten here; whoever waits for it must ask again."""
         self._activation_end_offset = None
         self._uncommitted.clear()
-        self.decided_image = self._node.image
+        self.decided_image = self._port.image
         dropped, self._proposals = self._proposals, deque()
         was_active, self.is_active = self.is_active, False
         self.is_leading = False
@@ -293,14 +296,16 @@ class MetadataLog:
             return
         self._is_committing = True
         try:
-            while self._commit_next() or self._tell_next(now_ms):
+            while self._commit_next(now_ms) or self._notify_next(now_ms):
                 pass
         finally:
             self._is_committing = False
         if not self._is_silent:
-            self.snapshots.write_if_due(timestamp_ms=self._newest_ms, now_ms=now_ms)
+            self.snapshots.write_if_due(
+                self.committed_end_offset, timestamp_ms=self._newest_ms, now_ms=now_ms
+            )
 
-    def _commit_next(self) -> bool:
+    def _commit_next(self, now_ms: int) -> bool:
         """One batch; False if the image has all that is committed."""
         start_offset, end_offset = self.committed_end_offset, self._target_end_offset
         if start_offset >= end_offset:
@@ -310,21 +315,21 @@ class MetadataLog:
             assert batch.base_offset == start_offset, (batch.base_offset, start_offset)
         else:
             batch = next(read_batches(self.log, start_offset, end_offset))
-        self._apply(batch)
+        self._apply(batch, now_ms)
         return True
 
-    def _apply(self, batch: MetadataBatch) -> None:
-        node = self._node
+    def _apply(self, batch: MetadataBatch, now_ms: int) -> None:
+        port = self._port
         for record in batch.records:
-            change = node.image.apply(record)
+            change = port.image.apply(record)
             if change is not None and not self._is_silent:
-                node.on_change(change)
+                port.on_change(change, now_ms)
         self.committed_end_offset = batch.end_offset
         self._newest_ms = batch.timestamp_ms
         self.snapshots.on_applied(batch.size_bytes)
 
-    def _tell_next(self, now_ms: int) -> bool:
-        """Somebody who waits for what the image has now; False if there is nobody."""
+    def _notify_next(self, now_ms: int) -> bool:
+        """One of those who wait for what the image has now; False if none is left."""
         committed = self.committed_end_offset
         activation = self._activation_end_offset
         if activation is not None and not self.is_active and activation <= committed:
@@ -348,35 +353,36 @@ class MetadataLog:
         Raises MetadataUnreadable if it is not whole; then nothing has changed.
         """
         assert not self.is_leading and position.end_offset > self.committed_end_offset
-        node = self._node
-        before = node.image
-        image = self.snapshots.take(position, content, node.wall_ms(now_ms))
-        self._replace_image(image, position.end_offset)
-        for change in changes_between(before, image):
-            node.on_change(change)
+        port = self._port
+        image = self.snapshots.take(position, content, port.wall_ms(now_ms))
+        before = self._restore_image(image, position.end_offset)
+        for change in changes_between(before, port.image):
+            port.on_change(change, now_ms)
         self.commit(position.end_offset, now_ms)
 
-    def _replace_image(self, image: ClusterImage, end_offset: int) -> None:
-        self._node.image = self.decided_image = image
+    def _restore_image(self, image: ClusterImage, end_offset: int) -> ClusterImage:
+        """The image goes on from a snapshot; returns what it was before."""
+        assert not self.is_leading and self.decided_image is self._port.image
         self.committed_end_offset = self._target_end_offset = end_offset
+        return self._port.image.restore(image)
 
     def on_synced(self, now_ms: int) -> None:
         """More of the log is durable here."""
-        self._node.quorum.on_synced(now_ms)
+        self.quorum.on_synced(now_ms)
 
-    def tell_partitions(self) -> None:
+    def announce_partitions(self, now_ms: int) -> None:
         """The node hears of each partition once, as it is now, and not of its history.
 
-        A topic that was deleted and made again has one directory name but two ids. Telling the
-        history would have the node open the new topic's files as the old one's, and delete them.
+        A topic that was deleted and made again has one directory name but two ids. By its
+        history the node would open the new topic's files as the old one's, and delete them.
         """
-        for name in sorted(self._node.image.topics):
-            topic = self._node.image.topics[name]
+        for name in sorted(self._port.image.topics):
+            topic = self._port.image.topics[name]
             for index in range(len(topic.partitions)):
-                self._node.on_change(partition_changed(topic, index))
+                self._port.on_change(partition_changed(topic, index), now_ms)
 
     def check(self) -> None:
-        self._node.image.check_changes()
+        self._port.image.check_changes()
         self.decided_image.check_changes()
         assert self.committed_end_offset <= self.log.log_end_offset
         assert self.is_active or not self._proposals, "nobody would answer them"

@@ -17,6 +17,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.voters import Voter
 from tidelog.core.node.metadata.metadata_fetch_client import MetadataFetchClient
 from tidelog.core.node.metadata.metadata_fetch_server import MetadataFetchServer
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.metadata.node_identity import CannotStart
 from tidelog.core.node.metadata.quorum_peers import QuorumPeers
 from tidelog.core.quorum.machine import Quorum
@@ -36,7 +37,8 @@ from tidelog.core.storage.log import Log
 from tidelog.core.storage.quorum_state import CorruptQuorumState, RememberedElection
 
 if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+    from tidelog.core.node.metadata.metadata_log import MetadataLog
+    from tidelog.core.node.metadata.snapshots import Snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +59,10 @@ class QuorumDescription:
 class MetadataQuorum:
     """Invariant: nothing is told that the machine has asked to store first."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        settings = node.settings
+    def __init__(self, port: MetadataPort, metadata: MetadataLog) -> None:
+        self._port = port
+        self._metadata = metadata
+        settings = port.settings
         self.addresses = {voter.node_id: voter for voter in settings.voters}
         self.voters = tuple(sorted(self.addresses)) or (settings.node_id,)
         self._machine: Quorum | None = None
@@ -70,9 +73,9 @@ class MetadataQuorum:
         self.is_stopping = False
         self.on_leader_found: list[Callable[[int], None]] = []
         """Called with the time when this node hears of a new leader, or becomes it."""
-        self.peers = QuorumPeers(node, self)
-        self.fetch_client = MetadataFetchClient(node, self)
-        self.fetch_server = MetadataFetchServer(node, self)
+        self.peers = QuorumPeers(port, metadata, self)
+        self.fetch_client = MetadataFetchClient(port, metadata, self)
+        self.fetch_server = MetadataFetchServer(port, metadata, self)
 
     # What others ask
 
@@ -104,7 +107,7 @@ class MetadataQuorum:
 
     @property
     def is_alone(self) -> bool:
-        return self.voters == (self._node.settings.node_id,)
+        return self.voters == (self._port.settings.node_id,)
 
     @property
     def high_watermark(self) -> int | None:
@@ -113,7 +116,7 @@ class MetadataQuorum:
     def leader_address(self) -> tuple[str, int] | None:
         """Where the leader is; None if it is unknown, or this node itself."""
         leader_id = self.leader_id
-        if leader_id is None or leader_id == self._node.settings.node_id:
+        if leader_id is None or leader_id == self._port.settings.node_id:
             return None
         voter = self.addresses[leader_id]
         return voter.host, voter.port
@@ -137,12 +140,11 @@ class MetadataQuorum:
 
     def start(self, log: Log, now_ms: int) -> None:
         """A voter alone leads when this returns; the others ask around."""
-        node = self._node
+        port = self._port
         self._log = log
-        self._log_view = QuorumLogView(log)
+        self._log_view = QuorumLogView(log, self._metadata.snapshots)
         self._log_view.counts_unsynced = self.is_alone
-        self._log_view.snapshot = node.metadata.snapshots.newest
-        settings = node.settings
+        settings = port.settings
         self._machine = Quorum(
             node_id=settings.node_id,
             voters=self.voters,
@@ -154,7 +156,7 @@ class MetadataQuorum:
                     "controller.quorum.election.backoff.max.ms"
                 ),
             ),
-            random=node.random,
+            random=port.random,
             stored=self._read_state(log.directory),
         )
         self._machine.high_watermark = log.high_watermark or None
@@ -181,17 +183,17 @@ class MetadataQuorum:
 
     def append(self, batches: bytearray, now_ms: int) -> bool:
         """As the leader: write at the end. False: the disk refused, and the node ends."""
-        node, log = self._node, self._log
+        port, log = self._port, self._log
         assert log is not None and self.is_leader
         appended = log.append_as_leader(
             memoryview(batches),
             leader_epoch=self.quorum_epoch,
-            wall_ms=node.wall_ms(now_ms),
+            wall_ms=port.wall_ms(now_ms),
             from_client=False,
         )
         if appended.error == ErrorCode.NONE:
             return True
-        node.on_log_failed(log)
+        port.on_log_failed(log)
         return False
 
     def on_appended(self, now_ms: int) -> None:
@@ -232,7 +234,7 @@ class MetadataQuorum:
         if ready.store is not None and not self._store(ready.store):
             return
         if ready.granted is not None:
-            self._node.trace.emit(ready.granted)
+            self._port.trace.emit(ready.granted)
         try:
             for change in ready.changes:
                 self._on_role(change, now_ms)
@@ -251,7 +253,7 @@ class MetadataQuorum:
         remembered = RememberedElection(state.quorum_epoch, state.leader_id, state.voted_for)
         try:
             quorum_state.write(
-                self._node.disk, self._log.directory, remembered, durably=not self.is_alone
+                self._port.disk, self._log.directory, remembered, durably=not self.is_alone
             )
         except DiskError as error:
             self._fail(error)
@@ -260,11 +262,11 @@ class MetadataQuorum:
 
     def _fail(self, error: DiskError) -> None:
         self._is_failed = True
-        self._node.replica_manager.fail_directory_of(error.path, error.reason)
+        self._port.on_disk_error(error)
 
     def _read_state(self, directory: str) -> ElectionState | None:
         try:
-            found = quorum_state.read(self._node.disk, directory)
+            found = quorum_state.read(self._port.disk, directory)
         except CorruptQuorumState as error:
             if self.is_alone:
                 return None
@@ -274,15 +276,15 @@ class MetadataQuorum:
         return ElectionState(found.leader_epoch, found.leader_id, found.voted_id)
 
     def _on_role(self, change: RoleChanged, now_ms: int) -> None:
-        node = self._node
-        node.trace.emit(change)
+        port = self._port
+        port.trace.emit(change)
         if change.role is Role.LEADER:
             leadership = self.machine.leadership
             assert leadership is not None
             self.fetch_client.close()
-            node.metadata.begin_leading(change, leadership.granted_by, now_ms)
-        elif node.metadata.is_leading:
-            node.metadata.stop_leading(now_ms)
+            self._metadata.begin_leading(change, leadership.granted_by, now_ms)
+        elif self._metadata.is_leading:
+            self._metadata.stop_leading(now_ms)
             self.fetch_server.on_leadership_lost()
         if change.role in (Role.LEADER, Role.FOLLOWER):
             for then in self.on_leader_found:
@@ -292,7 +294,7 @@ class MetadataQuorum:
         assert self._log is not None
         self._log.advance_high_watermark(high_watermark)
         self.fetch_server.on_moved()
-        self._node.metadata.commit(high_watermark, now_ms)
+        self._metadata.commit(high_watermark, now_ms)
 
     def _arm(self) -> None:
         """An alarm that rings too early is set again; a deadline that moves on needs no new one."""
@@ -304,20 +306,20 @@ class MetadataQuorum:
             if alarm.deadline_ms <= deadline_ms:
                 return
             alarm.cancel()
-        self._alarm = self._node.alarms.at(deadline_ms, self._on_alarm)
+        self._alarm = self._port.alarms.at(deadline_ms, self._on_alarm)
 
     def _on_alarm(self, now_ms: int) -> None:
         if not self.is_stopping:
             self.step(self.machine.on_tick(now_ms), now_ms)
 
     def other_voters(self) -> list[Voter]:
-        mine = self._node.settings.node_id
+        mine = self._port.settings.node_id
         return [self.addresses[voter] for voter in self.voters if voter != mine]
 
     def check(self) -> None:
         machine = self.machine
         machine.check()
-        assert machine.is_leader == self._node.metadata.is_leading
+        assert machine.is_leader == self._metadata.is_leading
         if machine.high_watermark is not None and self._log is not None:
             assert machine.high_watermark <= self._log.log_end_offset
 
@@ -325,10 +327,9 @@ class MetadataQuorum:
 class QuorumLogView:
     """The metadata log as the quorum's machine sees it: positions, epochs, and what is durable."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, snapshots: Snapshots) -> None:
         self._log = log
-        self.snapshot: LogPosition | None = None
-        """The newest one; where the log is empty it says in which epoch its end lies."""
+        self._snapshots = snapshots
         self.counts_unsynced = False
         """A voter alone, while it starts: one sync at the end, before anybody hears of anything."""
 
@@ -337,7 +338,8 @@ class QuorumLogView:
         log = self._log
         newest = log.latest_leader_epoch
         if newest is None:
-            newest = 0 if self.snapshot is None else self.snapshot.quorum_epoch
+            snapshot = self._snapshots.newest  # the log is empty: its end lies in that epoch
+            newest = 0 if snapshot is None else snapshot.quorum_epoch
         return LogPosition(newest, log.log_end_offset)
 
     @property

@@ -13,6 +13,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.model.voters import Voter
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.quorum.roles import Role
 from tidelog.core.quorum.values import BeginEpoch, Call, EndEpoch, VoteAnswer, VoteCall
 from tidelog.core.wire.links import Link, NoAnswer
@@ -38,8 +39,8 @@ from tidelog.core.wire.messages.api_54_end_quorum_epoch import (
 from tidelog.core.wire.schema import Message
 
 if TYPE_CHECKING:
+    from tidelog.core.node.metadata.metadata_log import MetadataLog
     from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
-    from tidelog.core.node.node import Node
 
 PARTITION = TopicPartition(METADATA_TOPIC, 0)
 PURPOSE = "quorum"
@@ -81,10 +82,11 @@ class QuorumPeer:
 class QuorumPeers:
     """Inputs: `look`, after anything that may have changed the machine's wishes."""
 
-    def __init__(self, node: Node, quorum: MetadataQuorum) -> None:
-        self._node = node
+    def __init__(self, port: MetadataPort, metadata: MetadataLog, quorum: MetadataQuorum) -> None:
+        self._port = port
+        self._metadata = metadata
         self._quorum = quorum
-        settings = node.settings
+        settings = port.settings
         backoff_ms = settings.integer("controller.quorum.retry.backoff.ms")
         self._timeout_ms = settings.integer("controller.quorum.request.timeout.ms")
         self._peers = [
@@ -118,7 +120,7 @@ class QuorumPeers:
         if now_ms >= peer.backoff.until_ms:
             return True
         if peer.alarm is None or not peer.alarm.is_pending:
-            peer.alarm = self._node.alarms.at(peer.backoff.until_ms, self.look)
+            peer.alarm = self._port.alarms.at(peer.backoff.until_ms, self.look)
         return False
 
     def _open(self, peer: QuorumPeer) -> Link:
@@ -135,7 +137,7 @@ class QuorumPeers:
                 self.look(now_ms)
 
         voter = peer.voter
-        link = peer.link = self._node.links.open(
+        link = peer.link = self._port.links.open(
             voter.host, voter.port, PURPOSE, on_opened=on_opened, on_closed=on_closed
         )
         return link
@@ -178,7 +180,7 @@ class QuorumPeers:
         self._quorum.step(ready, now_ms)
 
     def _request(self, voter: int, call: Call) -> tuple[Message, int]:
-        cluster_id = self._node.metadata.cluster_id
+        cluster_id = self._metadata.cluster_id
         if isinstance(call, VoteCall):
             return _vote(cluster_id, voter, call), VOTE_VERSION
         if isinstance(call, BeginEpoch):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import METADATA_TOPIC
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.messages.api_59_fetch_snapshot import (
     FetchSnapshotRequest,
@@ -17,7 +18,7 @@ from tidelog.core.wire.messages.api_59_fetch_snapshot import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+    from tidelog.core.node.metadata.metadata_log import MetadataLog
 
 VERSION = 1
 SNAPSHOT_BYTES_MAX = 2**31 - 1
@@ -35,9 +36,10 @@ class SnapshotChunk(NamedTuple):
 class SnapshotDownload:
     """Invariant: `content` is the beginning of the snapshot at `position`, if there is one."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._bytes_max = node.settings.integer("controller.quorum.fetch.snapshot.max.bytes")
+    def __init__(self, port: MetadataPort, metadata: MetadataLog) -> None:
+        self._node_id = port.settings.node_id
+        self._bytes_max = port.settings.integer("controller.quorum.fetch.snapshot.max.bytes")
+        self._metadata = metadata
         self.position: LogPosition | None = None
         self.content = bytearray()
 
@@ -58,12 +60,12 @@ class SnapshotDownload:
                 end_offset=self.position.end_offset, epoch=self.position.quorum_epoch
             ),
             position=len(self.content),
-            replica_directory_id=self._node.metadata.identity.directory_ids[0],
+            replica_directory_id=self._metadata.identity.directory_ids[0],
         )
         topic = FetchSnapshotRequestTopic(name=METADATA_TOPIC, partitions=[partition])
         return FetchSnapshotRequest(
-            cluster_id=self._node.metadata.cluster_id,
-            replica_id=self._node.settings.node_id,
+            cluster_id=self._metadata.cluster_id,
+            replica_id=self._node_id,
             max_bytes=self._bytes_max,
             topics=[topic],
         )

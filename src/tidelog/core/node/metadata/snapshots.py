@@ -8,18 +8,15 @@ take a whole snapshot. When one is durable, what it makes superfluous goes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.snapshot_content import image_of, snapshot_of
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError, File
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.metadata_checkpoints import CheckpointName, MetadataCheckpoints
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
 
 SNAPSHOTS_KEPT = 2
 """The newest, and the one at which the log begins."""
@@ -48,9 +45,9 @@ class SnapshotLoaded:
 class Snapshots:
     """Invariant: the log reaches back to one of them, or to the very beginning."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._bytes_between = node.settings.integer(
+    def __init__(self, port: MetadataPort) -> None:
+        self._port = port
+        self._bytes_between = port.settings.integer(
             "metadata.log.max.record.bytes.between.snapshots"
         )
         self._bytes_since = 0
@@ -77,7 +74,7 @@ class Snapshots:
         A log that ends before the newest snapshot is of a node that had just taken it.
         """
         self._log = log
-        self._checkpoints = MetadataCheckpoints(self._node.disk, log.directory)
+        self._checkpoints = MetadataCheckpoints(self._port.disk, log.directory)
         self._known = [
             LogPosition(name.leader_epoch, name.end_offset) for name in self._checkpoints.find()
         ]
@@ -91,13 +88,13 @@ class Snapshots:
             log.start_anew_at(newest.end_offset, wall_ms=wall_ms)
         if newest.end_offset < log.log_start_offset:
             raise MetadataUnreadable(f"no snapshot before offset {log.log_start_offset}")
-        self._told(newest, "start")
+        self._trace_loaded(newest, "start")
         return image, newest.end_offset
 
-    def _told(self, position: LogPosition, because: str) -> None:
-        self._node.trace.emit(
+    def _trace_loaded(self, position: LogPosition, because: str) -> None:
+        self._port.trace.emit(
             SnapshotLoaded(
-                node_id=self._node.settings.node_id,
+                node_id=self._port.settings.node_id,
                 end_offset=position.end_offset,
                 quorum_epoch=position.quorum_epoch,
                 because=because,
@@ -109,20 +106,19 @@ class Snapshots:
     def on_applied(self, size_bytes: int) -> None:
         self._bytes_since += size_bytes
 
-    def write_if_due(self, *, timestamp_ms: int, now_ms: int) -> None:
-        """The image has everything before the committed end, and nothing else."""
+    def write_if_due(self, end_offset: int, *, timestamp_ms: int, now_ms: int) -> None:
+        """The image has everything before this end, all of it committed, and nothing else."""
         checkpoints, log = self._checkpoints, self._log
         assert checkpoints is not None and log is not None
         if self._bytes_since < self._bytes_between or checkpoints.is_writing:
             return
-        end_offset = self._node.metadata.committed_end_offset
         quorum_epoch = log.epochs.of_offset(end_offset - 1)
         newest = self.newest
         if quorum_epoch is None or (newest is not None and newest.end_offset >= end_offset):
             return
         self._bytes_since = 0
         position = LogPosition(quorum_epoch, end_offset)
-        content = snapshot_of(self._node.image, position, timestamp_ms=timestamp_ms)
+        content = snapshot_of(self._port.image, position, timestamp_ms=timestamp_ms)
         try:
             checkpoints.write(
                 _name(position),
@@ -132,7 +128,7 @@ class Snapshots:
             )
             active = log.files.active
             if active is not None and active.file.size_bytes:
-                wall_ms = self._node.wall_ms(now_ms)
+                wall_ms = self._port.wall_ms(now_ms)
                 log.roll(because="snapshot", base_offset=log.log_end_offset, wall_ms=wall_ms)
         except DiskError as error:
             self._on_error(error)
@@ -140,15 +136,14 @@ class Snapshots:
     def _on_written(self, position: LogPosition, size_bytes: int) -> None:
         self._known.append(position)
         self._known.sort(key=lambda each: each.end_offset)
-        self._node.trace.emit(
+        self._port.trace.emit(
             SnapshotWritten(
-                node_id=self._node.settings.node_id,
+                node_id=self._port.settings.node_id,
                 end_offset=position.end_offset,
                 quorum_epoch=position.quorum_epoch,
                 size_bytes=size_bytes,
             )
         )
-        self._node.quorum.log_view.snapshot = self.newest
         self._trim()
 
     def _trim(self) -> None:
@@ -167,7 +162,7 @@ class Snapshots:
             self._on_error(error)
 
     def _on_error(self, error: DiskError) -> None:
-        self._node.replica_manager.fail_directory_of(error.path, error.reason)
+        self._port.on_disk_error(error)
 
     # Handing out and taking
 
@@ -191,8 +186,7 @@ class Snapshots:
             if each != position:
                 checkpoints.remove(_name(each))
         self._bytes_since = 0
-        self._node.quorum.log_view.snapshot = position
-        self._told(position, "far behind")
+        self._trace_loaded(position, "far behind")
         return image
 
     def _read(self, position: LogPosition) -> bytes:

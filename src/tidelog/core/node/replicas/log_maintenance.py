@@ -1,22 +1,33 @@
-"""What a node does by the clock: retention, flushes, checkpoints, deleted files."""
+"""Maintenance of logs at intervals: retention, flushes, checkpoints, deleted files, producers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from tidelog.core.node.replicas.hosted_partitions import HostedPartitions
+from tidelog.core.node.replicas.replica_manager import ReplicaManager
+from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.disk import DiskError
 
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+Act = Callable[[int], None]
 
 
 class LogMaintenance:
-    """A few chores, each with its interval; `next_deadline_ms` is the earliest of them."""
+    """A few tasks, each with its interval; `next_deadline_ms` is the earliest of them."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        value = node.settings.integer
-        self._chores = [
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        partitions: HostedPartitions,
+        replica_manager: ReplicaManager,
+        wall_ms: Callable[[int], int],
+    ) -> None:
+        self._partitions = partitions
+        self._replica_manager = replica_manager
+        self._wall_ms = wall_ms
+        value = settings.integer
+        self._tasks = [
             MaintenanceTask(self._retain, value("log.retention.check.interval.ms")),
             MaintenanceTask(self._checkpoint, value("log.flush.offset.checkpoint.interval.ms")),
             MaintenanceTask(self._remove_deleted, value("log.segment.delete.delay.ms")),
@@ -28,45 +39,45 @@ class LogMaintenance:
         self.next_deadline_ms = 0
 
     def start(self, now_ms: int) -> None:
-        for chore in self._chores:
-            chore.due_ms = now_ms + chore.interval_ms
+        for task in self._tasks:
+            task.due_ms = now_ms + task.interval_ms
         self._plan()
 
     def run(self, now_ms: int) -> None:
         if now_ms < self.next_deadline_ms:
             return
-        for chore in self._chores:
-            if now_ms >= chore.due_ms:
-                chore.due_ms = now_ms + chore.interval_ms
-                self._do(chore, now_ms)
+        for task in self._tasks:
+            if now_ms >= task.due_ms:
+                task.due_ms = now_ms + task.interval_ms
+                self._do(task, now_ms)
         self._plan()
 
-    def _do(self, chore: MaintenanceTask, now_ms: int) -> None:
+    def _do(self, task: MaintenanceTask, now_ms: int) -> None:
         try:
-            chore.act(self._node.wall_ms(now_ms))
+            task.act(self._wall_ms(now_ms))
         except DiskError as error:
-            self._node.replica_manager.fail_directory_of(error.path, error.reason)
+            self._replica_manager.fail_directory_of(error.path, error.reason)
 
     def _plan(self) -> None:
-        self.next_deadline_ms = min(chore.due_ms for chore in self._chores)
+        self.next_deadline_ms = min(task.due_ms for task in self._tasks)
 
     def _retain(self, wall_ms: int) -> None:
-        for partition in list(self._node.partitions):
+        for partition in list(self._partitions):
             if partition.log.failed is None and partition.log.enforce_retention(wall_ms):
                 partition.notify_watchers()
 
     def _checkpoint(self, wall_ms: int) -> None:
-        self._node.replica_manager.write_checkpoints()
+        self._replica_manager.write_checkpoints()
 
     def _remove_deleted(self, wall_ms: int) -> None:
-        self._node.replica_manager.remove_deleted(wall_ms)
+        self._replica_manager.remove_deleted(wall_ms)
 
     def _flush(self, wall_ms: int) -> None:
-        for partition in list(self._node.partitions):
+        for partition in list(self._partitions):
             partition.log.flush_if_due(wall_ms)
 
     def _forget_producers(self, wall_ms: int) -> None:
-        for partition in list(self._node.partitions):
+        for partition in list(self._partitions):
             partition.log.expire_producers(wall_ms)
 
 
@@ -79,9 +90,3 @@ class MaintenanceTask:
         self.act = act
         self.interval_ms = max(1, interval_ms)
         self.due_ms = 0
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Act = Callable[[int], None]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from random import Random
 
 from tidelog.core.controller.topic_ids import new_uuid
 from tidelog.core.metadata.changes import (
@@ -16,6 +17,7 @@ from tidelog.core.metadata.changes import (
     TopicDeleted,
 )
 from tidelog.core.metadata.cluster import ResourceType
+from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.config import Value
 from tidelog.core.model.config_resolution import (
     BrokerLayers,
@@ -25,22 +27,51 @@ from tidelog.core.model.config_resolution import (
 )
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.trace import Trace
 from tidelog.core.node.events import LogDirectoryFailed, NodeHalted
+from tidelog.core.node.replicas.directory_reports import DirectoryReports
+from tidelog.core.node.replicas.hosted_partitions import HostedPartitions
+from tidelog.core.node.replicas.isr_changes import IsrChanges
 from tidelog.core.node.replicas.log_settings import log_config
+from tidelog.core.node.settings import NodeSettings
+from tidelog.core.replication.fetcher_links import FetcherLinks
 from tidelog.core.replication.partition import Assignment, Partition
 from tidelog.core.storage.directory import LogDirectory
-from tidelog.core.storage.disk import DiskError
+from tidelog.core.storage.disk import Disk, DiskError
 from tidelog.core.storage.log import Log
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
 
 
 class ReplicaManager:
     """Invariant: one partition per log, and one log directory that holds it."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        image: ClusterImage,
+        partitions: HostedPartitions,
+        fetcher_links: FetcherLinks,
+        isr_changes: IsrChanges,
+        directory_reports: DirectoryReports,
+        directory_ids: Callable[[], Sequence[bytes]],
+        on_directory_lost: Callable[[], None],
+        halt: Callable[[str], None],
+        disk: Disk,
+        trace: Trace,
+        random: Random,
+    ) -> None:
+        self._settings = settings
+        self._image = image
+        self._partitions = partitions
+        self._fetcher_links = fetcher_links
+        self._isr_changes = isr_changes
+        self._directory_reports = directory_reports
+        self._directory_ids = directory_ids
+        self._on_directory_lost = on_directory_lost
+        self._halt_process = halt
+        self._disk = disk
+        self._trace = trace
+        self._random = random
         self.directories: list[LogDirectory] = []
         self._noticed: set[str] = set()
         """Directories whose end has been announced."""
@@ -52,11 +83,10 @@ class ReplicaManager:
 
     def layers(self) -> BrokerLayers:
         """Where this broker's settings come from, nearest first."""
-        node = self._node
         return BrokerLayers(
-            broker=node.image.broker_config(node.settings.node_id),
-            cluster=node.image.cluster_config(),
-            file=node.settings.texts,
+            broker=self._image.broker_config(self._settings.node_id),
+            cluster=self._image.cluster_config(),
+            file=self._settings.texts,
         )
 
     def broker_value(self, name: str) -> Value:
@@ -66,68 +96,63 @@ class ReplicaManager:
         """Every setting of a topic as it counts on this broker."""
         if self._inherited is None:
             self._inherited = inherited_topic_values(self.layers())
-        return topic_values(self._node.image.topic_config(topic), self._inherited)
+        return topic_values(self._image.topic_config(topic), self._inherited)
 
     # Standing: what leaders ask about other brokers
 
     def may_join(self, broker_id: int, broker_epoch: int | None) -> bool:
         """See `Cluster`."""
-        broker = self._node.image.brokers.get(broker_id)
+        broker = self._image.brokers.get(broker_id)
         return broker is not None and broker.is_active and broker.broker_epoch == broker_epoch
 
     def is_alive(self, broker_id: int) -> bool:
-        broker = self._node.image.brokers.get(broker_id)
+        broker = self._image.brokers.get(broker_id)
         return broker is not None and not broker.is_fenced
-
-    def broker_epoch(self) -> int | None:
-        """Of this process's registration; None before it has one."""
-        return self._node.broker_lifecycle.broker_epoch
 
     # Partitions
 
     def partition_of(self, owner: object) -> Partition | None:
         return self._partition_of.get(owner) if isinstance(owner, Log) else None
 
-    def on_change(self, change: Change) -> None:
+    def on_change(self, change: Change, now_ms: int) -> None:
         """One committed record: make partitions follow it, as far as the disk lets them."""
         try:
-            self._on_change(change)
+            self._on_change(change, now_ms)
         except DiskError as error:
             self.fail_directory_of(error.path, error.reason)
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: Change, now_ms: int) -> None:
         if isinstance(change, PartitionCreated | PartitionChanged):
-            self._follow(change)
+            self._follow(change, now_ms)
         elif isinstance(change, EligibleLeadersCleared):
             for each in change.partitions:
-                self.on_change(each)  # one whose directory is offline keeps no other from it
+                self.on_change(each, now_ms)  # an offline directory keeps no other from it
         elif isinstance(change, TopicDeleted):
-            for partition in self._node.partitions.remove_topic(change.topic, change.topic_id):
+            for partition in self._partitions.remove_topic(change.topic, change.topic_id):
                 self._delete(partition)
         elif isinstance(change, BrokerChanged | BrokerRegistered):
-            self._reconsider(change.broker_id)
+            self._reconsider(change.broker_id, now_ms)
         elif isinstance(change, ConfigChanged):
             self._reconfigure(change)
 
-    def _reconsider(self, broker_id: int) -> None:
+    def _reconsider(self, broker_id: int, now_ms: int) -> None:
         """Whether a broker is fenced decides whether it may join, and whom leaders wait for."""
-        for partition in self._node.partitions:
+        for partition in self._partitions:
             if partition.leadership is not None and broker_id in partition.leadership.followers:
-                self._node.isr_changes.consider(partition)
-                self._node.touch(partition)
+                self._isr_changes.consider(partition, now_ms)
+                self._partitions.touch(partition)
 
-    def _follow(self, change: PartitionCreated | PartitionChanged) -> None:
-        node = self._node
-        partition = node.partitions.find(change.topic, change.index)
-        if node.settings.node_id not in change.replicas:
+    def _follow(self, change: PartitionCreated | PartitionChanged, now_ms: int) -> None:
+        partition = self._partitions.find(change.topic, change.index)
+        if self._settings.node_id not in change.replicas:
             if partition is not None:
-                node.partitions.remove(partition)
+                self._partitions.remove(partition)
                 self._delete(partition)
             return
         if partition is None:
             partition = self._make(change)
-            node.partitions.add(partition)
-        self._report_directory(partition)
+            self._partitions.add(partition)
+        self._report_directory(partition, now_ms)
         if partition.log.failed is None:
             self._assign(
                 partition,
@@ -138,36 +163,36 @@ class ReplicaManager:
                     replicas=change.replicas,
                     isr=change.isr,
                 ),
+                now_ms,
             )
 
-    def _report_directory(self, partition: Partition) -> None:
+    def _report_directory(self, partition: Partition, now_ms: int) -> None:
         """The controller must know what would end with which directory."""
-        node = self._node
         topic_partition = partition.topic_partition
-        state = node.image.partition(topic_partition.topic, topic_partition.index)
-        ids = node.metadata.identity.directory_ids
-        for directory_id, directory in zip(ids, self.directories, strict=True):
+        state = self._image.partition(topic_partition.topic, topic_partition.index)
+        for directory_id, directory in zip(self._directory_ids(), self.directories, strict=True):
             is_here = directory.logs.get(topic_partition) is partition.log
             if is_here and state is not None:
-                known = state.directory(node.settings.node_id)
-                node.directory_reports.consider(partition, known=known, actual=directory_id)
+                known = state.directory(self._settings.node_id)
+                self._directory_reports.consider(
+                    partition, known=known, actual=directory_id, now_ms=now_ms
+                )
 
-    def _assign(self, partition: Partition, assigned: Assignment) -> None:
-        node = self._node
+    def _assign(self, partition: Partition, assigned: Assignment, now_ms: int) -> None:
         before = partition.leader_epoch
-        if assigned.leader_id == node.settings.node_id:
-            node.fetcher_links.forget(partition)
-            partition.lead(assigned, node.now_ms)
-            node.isr_changes.consider(partition)
+        if assigned.leader_id == self._settings.node_id:
+            self._fetcher_links.forget(partition)
+            partition.lead(assigned, now_ms)
+            self._isr_changes.consider(partition, now_ms)
         elif partition.follow(assigned):
-            node.fetcher_links.follow(partition)
+            self._fetcher_links.follow(partition)
         if partition.leader_epoch != before:
             partition.notify_watchers()
-        node.touch(partition)
+        self._partitions.touch(partition)
 
     def _make(self, change: PartitionCreated | PartitionChanged) -> Partition:
         values = self.topic_values(change.topic)
-        config = log_config(values, self._node.settings.values)
+        config = log_config(values, self._settings.values)
         topic_partition = TopicPartition(change.topic, change.index)
         directory = self._directory_for(
             topic_partition, is_new=isinstance(change, PartitionCreated)
@@ -184,12 +209,12 @@ class ReplicaManager:
             topic_partition=topic_partition,
             topic_id=change.topic_id,
             log=log,
-            node_id=self._node.settings.node_id,
+            node_id=self._settings.node_id,
             waits_for_sync=config.fsync != "none",
             isr_min=_isr_min(values),
-            lag_ms_max=self._node.settings.integer("replica.lag.time.max.ms"),
+            lag_ms_max=self._settings.integer("replica.lag.time.max.ms"),
             cluster=self,
-            trace=self._node.trace,
+            trace=self._trace,
         )
         self._partition_of[log] = partition
         return partition
@@ -211,23 +236,21 @@ class ReplicaManager:
         return min(working or self.directories, key=lambda directory: len(directory.logs))
 
     def _is_placed_in_read(self, topic_partition: TopicPartition) -> bool:
-        node = self._node
-        state = node.image.partition(topic_partition.topic, topic_partition.index)
+        state = self._image.partition(topic_partition.topic, topic_partition.index)
         if state is None:
             return False
-        placed = state.directory(node.settings.node_id)
-        ids = node.metadata.identity.directory_ids
-        pairs = zip(ids, self.directories, strict=True)
+        placed = state.directory(self._settings.node_id)
+        pairs = zip(self._directory_ids(), self.directories, strict=True)
         return any(id_ == placed and each.is_read for id_, each in pairs)
 
     def _delete(self, partition: Partition) -> None:
         """It is no longer among the partitions; end what hangs on it, and remove its files."""
-        self._node.directory_reports.forget(partition)
-        self._node.fetcher_links.forget(partition)
+        self._directory_reports.forget(partition)
+        self._fetcher_links.forget(partition)
         del self._partition_of[partition.log]
         for directory in self.directories:
             if directory.logs.get(partition.topic_partition) is partition.log:
-                unique = new_uuid(self._node.random).hex()
+                unique = new_uuid(self._random).hex()
                 directory.remove_log(
                     partition.topic_partition, unique=unique, wall_ms=self._wall_ms
                 )
@@ -238,23 +261,22 @@ class ReplicaManager:
             topics = {change.resource_name}
         else:
             self._inherited = None
-            topics = {partition.topic_partition.topic for partition in self._node.partitions}
+            topics = {partition.topic_partition.topic for partition in self._partitions}
         for topic in sorted(topics):
             values = self.topic_values(topic)
-            config = log_config(values, self._node.settings.values)
-            for partition in self._node.partitions.of_topic(topic):
+            config = log_config(values, self._settings.values)
+            for partition in self._partitions.of_topic(topic):
                 partition.log.update_config(config)
                 partition.require(_isr_min(values))
-                self._node.touch(partition)
+                self._partitions.touch(partition)
 
     # Directories
 
     def open_directories(self, wall_ms: int) -> None:
         """Read marks and checkpoints of each; the logs themselves open as metadata names them."""
-        node = self._node
         self._wall_ms = wall_ms
-        for path in node.settings.log_dirs:
-            directory = LogDirectory.open(disk=node.disk, path=path, trace=node.trace)
+        for path in self._settings.log_dirs:
+            directory = LogDirectory.open(disk=self._disk, path=path, trace=self._trace)
             self.directories.append(directory)
 
     def remove_orphans(self) -> None:
@@ -265,7 +287,7 @@ class ReplicaManager:
         for directory in self.directories:
             for topic_partition in list(directory.found):
                 is_open = topic_partition in directory.logs or directory.offline is not None
-                known = self._node.image.partition(topic_partition.topic, topic_partition.index)
+                known = self._image.partition(topic_partition.topic, topic_partition.index)
                 if not is_open and known is None:
                     directory.discard_found(topic_partition)
 
@@ -287,27 +309,32 @@ class ReplicaManager:
             if reason is None or directory.path in self._noticed:
                 continue
             self._noticed.add(directory.path)
-            lost = [p for p in self._node.partitions if p.log in directory.logs.values()]
+            lost = [p for p in self._partitions if p.log in directory.logs.values()]
             event = LogDirectoryFailed(
                 directory=directory.path, reason=reason, partitions=len(lost)
             )
-            self._node.trace.emit(event)
+            self._trace.emit(event)
             for partition in lost:
-                self._node.fetcher_links.forget(partition)
+                self._fetcher_links.forget(partition)
                 partition.retire(ErrorCode.KAFKA_STORAGE_ERROR)
             if at == 0 or all(each.offline is not None for each in self.directories):
                 self._halt(f"log directory {directory.path} failed: {reason}")
             else:
-                self._node.broker_lifecycle.on_directory_lost()
+                self._on_directory_lost()
 
     def _halt(self, reason: str) -> None:
-        node_id = self._node.settings.node_id
-        self._node.trace.emit(NodeHalted(node_id=node_id, reason=reason))
-        self._node.outbox.halt(reason)
+        node_id = self._settings.node_id
+        self._trace.emit(NodeHalted(node_id=node_id, reason=reason))
+        self._halt_process(reason)
+
+    def clean_broker_epoch(self) -> int | None:
+        """Proof that we stopped cleanly: without it our logs may lack what they once had."""
+        epochs = {directory.clean_broker_epoch for directory in self.directories}
+        return epochs.pop() if len(epochs) == 1 else None
 
     def offline_directory_ids(self) -> list[bytes]:
         """For the controller: whatever lies there is led by others from now on."""
-        ids = self._node.metadata.identity.directory_ids
+        ids = self._directory_ids()
         return [id_ for id_, each in zip(ids, self.directories, strict=True) if each.offline]
 
     def write_checkpoints(self) -> None:

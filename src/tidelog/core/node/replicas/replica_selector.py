@@ -6,31 +6,30 @@ high watermark, which it learns from the leader.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.replication_settings import RACK_AWARE_SELECTOR
+from tidelog.core.node.settings import NodeSettings
 from tidelog.core.replication.partition import Partition
 from tidelog.core.replication.progress import FollowerProgress
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
 
 
 class ReplicaSelector:
     """Invariant: names only in-sync followers on living brokers of the asked rack."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, *, image: ClusterImage, own_rack: str | None) -> None:
+        self._image = image
+        self._own_rack = own_rack
 
     @classmethod
-    def of(cls, node: Node) -> ReplicaSelector | None:
+    def of(cls, settings: NodeSettings, image: ClusterImage) -> ReplicaSelector | None:
         """None: clients read from leaders only, which is the default."""
-        chosen = node.settings.value("replica.selector.class")
-        return cls(node) if chosen == RACK_AWARE_SELECTOR else None
+        if settings.value("replica.selector.class") != RACK_AWARE_SELECTOR:
+            return None
+        return cls(image=image, own_rack=settings.rack)
 
     def choose(self, partition: Partition, rack: str, fetch_offset: int) -> int | None:
         """The most caught-up replica in the rack; None: read here."""
-        if partition.leadership is None or rack == self._node.settings.rack:
+        if partition.leadership is None or rack == self._own_rack:
             return None
         candidates = [
             follower
@@ -44,7 +43,7 @@ class ReplicaSelector:
         return max(candidates, key=_readiness).broker_id
 
     def _is_in(self, rack: str, broker_id: int) -> bool:
-        broker = self._node.image.brokers.get(broker_id)
+        broker = self._image.brokers.get(broker_id)
         return broker is not None and not broker.is_fenced and broker.rack == rack
 
 

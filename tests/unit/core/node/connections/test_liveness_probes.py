@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, cast
 
 import pytest
 
@@ -14,7 +13,7 @@ from tidelog.core.node.connections.liveness_probes import PAUSE_MS, WAIT_MS, Liv
 class Stage:
     def __init__(self) -> None:
         self.node = LoneLinks()
-        self.probes = LivenessProbes(cast("Any", self.node))
+        self.probes = LivenessProbes(alarms=self.node.alarms, links=self.node.links)
         self.heard: list[tuple[bool, int]] = []
 
     @property

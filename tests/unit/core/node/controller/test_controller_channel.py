@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 from tests.unit.core.node.lone_links import LoneLinks
 from tidelog.core.node.controller.controller_channel import ControllerChannel
 from tidelog.core.wire.links import NoAnswer
@@ -17,11 +14,19 @@ class Asker(LoneLinks):
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_active = False
         self.leader: tuple[str, int] | None = ("one", 9092)
-        self.metadata = SimpleNamespace(is_active=False)
-        self.quorum = SimpleNamespace(leader_address=lambda: self.leader)
-        self.channel = ControllerChannel(cast("Any", self), lambda request, now_ms: None)
+        self.channel = ControllerChannel(
+            controller=self,
+            alarms=self.alarms,
+            links=self.links,
+            clock=self,
+            handle=lambda request, now_ms: None,
+        )
         self.heard: list[Message | NoAnswer] = []
+
+    def leader_address(self) -> tuple[str, int] | None:
+        return self.leader
 
     def ask(self) -> None:
         self.channel.ask(

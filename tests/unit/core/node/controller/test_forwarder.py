@@ -38,15 +38,31 @@ class FakeNode(LoneLinks):
     def __init__(self, *, is_active: bool) -> None:
         super().__init__()
         self.image = ClusterImage()
-        self.metadata = SimpleNamespace(is_active=is_active)
-        self.quorum = SimpleNamespace(leader_address=lambda: ADDRESS)
-        self.controller_channel = ControllerChannel(cast("Any", self), self._handle)
-        self.forwarder = Forwarder(cast("Any", self), self._handle)
+        self.is_active = is_active
+        self.address: tuple[str, int] | None = ADDRESS
+        self.controller_channel = ControllerChannel(
+            controller=self,
+            alarms=self.alarms,
+            links=self.links,
+            clock=self,
+            handle=self._handle,
+        )
+        self.forwarder = Forwarder(
+            controller=self,
+            channel=self.controller_channel,
+            image=self.image,
+            alarms=self.alarms,
+            clock=self,
+            handle=self._handle,
+        )
         self.closed: list[str] = []
         self.answers: list[bytes] = []
         self.connection = SimpleNamespace(
             id=1, is_failed=False, fail=self.closed.append, on_answered=lambda: None
         )
+
+    def leader_address(self) -> tuple[str, int] | None:
+        return self.address
 
     def _handle(self, request: Request, now_ms: int) -> None:
         apis.HANDLERS[request.api_key].handle(cast("Any", self), request, now_ms)
@@ -149,7 +165,7 @@ def test_while_the_controller_changes_the_node_tries_again(how: str) -> None:
 
 def test_a_client_without_any_controller_is_let_go_in_the_end() -> None:
     node = FakeNode(is_active=False)
-    node.quorum.leader_address = lambda: None
+    node.address = None
     node.client_asks()
 
     for now_ms in range(0, GIVE_UP_MS, RETRY_MS):
@@ -167,7 +183,7 @@ def test_a_controller_that_steps_down_tries_again_elsewhere(deciding: list[Reque
     node = FakeNode(is_active=True)
     request = node.client_asks()
 
-    node.metadata.is_active = False
+    node.is_active = False
     node.forwarder.on_resigned(0)
     deciding[0].answer(made("orders"))
 
@@ -206,7 +222,7 @@ def test_the_channel_answers_everybody_when_it_turns_to_another_controller() -> 
     node.controller_channel.ask(
         EnvelopeRequest(request_principal=None), 0, lambda a, _: heard.append(a), now_ms=0
     )
-    node.quorum.leader_address = lambda: ("other", 9092)
+    node.address = ("other", 9092)
     node.controller_channel.ask(
         EnvelopeRequest(request_principal=None), 0, lambda a, _: heard.append(a), now_ms=0
     )

@@ -134,8 +134,8 @@ def test_a_power_loss_while_snapshots_are_written_loses_nothing(seed: int) -> No
         assert set(answered) <= set(run.image.topics)
         for _ in range(12):
             number += 1
-            run.replica_manager.directories[0].kept.write_checkpoints()
-            run.replica_manager.directories[0].kept.delete_due_files(number)
+            run.directory.kept.write_checkpoints()
+            run.directory.kept.delete_due_files(number)
             run.propose(new_topic(number, partitions=6), answered, f"t{number}")
             for _ in range(machine.world.random_for(f"steps/{number}").randint(0, 8)):
                 machine.world.step()

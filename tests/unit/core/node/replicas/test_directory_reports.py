@@ -31,26 +31,29 @@ class Bench:
     def __init__(self) -> None:
         self.broker_epoch: int | None = 5
         self.asked: list[tuple[AssignReplicasToDirsRequest, Then]] = []
-        self.node = SimpleNamespace(
-            now_ms=1_000,
-            alarms=Alarms(),
-            settings=SimpleNamespace(node_id=1),
-            replica_manager=SimpleNamespace(broker_epoch=lambda: self.broker_epoch),
-            controller_channel=SimpleNamespace(ask=self._ask),
+        self.now_ms = 1_000
+        self.alarms = Alarms()
+        self.reports = DirectoryReports(
+            node_id=1,
+            alarms=self.alarms,
+            channel=cast("Any", SimpleNamespace(ask=self._ask)),
+            broker_epoch=lambda: self.broker_epoch,
         )
-        self.reports = DirectoryReports(cast("Any", self.node))
 
     def _ask(
         self, request: AssignReplicasToDirsRequest, version: int, then: Then, *, now_ms: int
     ) -> None:
         self.asked.append((request, then))
 
+    def consider(self, partition: Partition, *, known: bytes, actual: bytes) -> None:
+        self.reports.consider(partition, known=known, actual=actual, now_ms=self.now_ms)
+
     def run(self, *, after_ms: int = 0) -> None:
-        self.node.now_ms += after_ms
-        self.node.alarms.run(self.node.now_ms)
+        self.now_ms += after_ms
+        self.alarms.run(self.now_ms)
 
     def answer(self, message: Message | NoAnswer) -> None:
-        self.asked[-1][1](message, self.node.now_ms)
+        self.asked[-1][1](message, self.now_ms)
 
     def told(self) -> list[tuple[bytes, bytes, list[int]]]:
         return told(self.asked[-1][0])
@@ -94,7 +97,7 @@ def test_even_the_only_directory_is_told_when_the_metadata_names_another() -> No
 def test_all_that_is_new_goes_in_one_request_and_is_told_once() -> None:
     bench = Bench()
     for index, actual in enumerate((ONE, TWO, ONE)):
-        bench.reports.consider(partition(index), known=UNASSIGNED, actual=actual)
+        bench.consider(partition(index), known=UNASSIGNED, actual=actual)
     bench.run()
 
     assert bench.told() == [(ONE, b"t" * 16, [0, 2]), (TWO, b"t" * 16, [1])]
@@ -107,10 +110,10 @@ def test_all_that_is_new_goes_in_one_request_and_is_told_once() -> None:
 def test_what_the_metadata_knows_is_not_told() -> None:
     bench = Bench()
     known = partition(0)
-    bench.reports.consider(known, known=UNASSIGNED, actual=ONE)
-    bench.reports.consider(known, known=ONE, actual=ONE)
+    bench.consider(known, known=UNASSIGNED, actual=ONE)
+    bench.consider(known, known=ONE, actual=ONE)
     deleted = partition(1)
-    bench.reports.consider(deleted, known=UNASSIGNED, actual=TWO)
+    bench.consider(deleted, known=UNASSIGNED, actual=TWO)
     bench.reports.forget(deleted)
     bench.run()
 
@@ -119,7 +122,7 @@ def test_what_the_metadata_knows_is_not_told() -> None:
 
 def test_without_an_answer_or_a_controller_it_is_told_again() -> None:
     bench = Bench()
-    bench.reports.consider(partition(0), known=UNASSIGNED, actual=ONE)
+    bench.consider(partition(0), known=UNASSIGNED, actual=ONE)
     bench.run()
     bench.answer(NoAnswer("closed"))
     bench.run()
@@ -135,7 +138,7 @@ def test_without_an_answer_or_a_controller_it_is_told_again() -> None:
 def test_nothing_is_told_before_the_broker_is_registered() -> None:
     bench = Bench()
     bench.broker_epoch = None
-    bench.reports.consider(partition(0), known=UNASSIGNED, actual=ONE)
+    bench.consider(partition(0), known=UNASSIGNED, actual=ONE)
     bench.run()
     assert bench.asked == []
 
@@ -147,9 +150,9 @@ def test_nothing_is_told_before_the_broker_is_registered() -> None:
 def test_what_changed_while_it_was_asked_is_told_after_the_answer() -> None:
     bench = Bench()
     moved = partition(0)
-    bench.reports.consider(moved, known=UNASSIGNED, actual=ONE)
+    bench.consider(moved, known=UNASSIGNED, actual=ONE)
     bench.run()
-    bench.reports.consider(moved, known=UNASSIGNED, actual=TWO)
+    bench.consider(moved, known=UNASSIGNED, actual=TWO)
     bench.answer(AssignReplicasToDirsResponse())
     bench.run()
 
