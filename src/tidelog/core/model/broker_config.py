@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 def read_broker_settings(
     texts: Mapping[str, str],
 ) -> tuple[dict[str, Value], list[Problem]]:
-    """All values, defaults included, and everything that speaks against starting with them."""
+    """All values, defaults included, and every reason not to start with them."""
     values = {name: setting.default for name, setting in BROKER_SETTINGS.items()}
     problems = []
     for name, text in with_both_ids(texts).items():
@@ -65,7 +65,7 @@ def listeners_of(values: Mapping[str, Value]) -> tuple[Listener, ...]:
 
 
 def advertised_listeners_of(values: Mapping[str, Value]) -> tuple[Listener, ...]:
-    """What clients are told; without an own setting, where we listen."""
+    """What clients connect to; without an own setting, where the broker listens."""
     items = values["advertised.listeners"]
     if items is None:
         return listeners_of(values)

@@ -127,7 +127,7 @@ CONNECTIONS = (
         _LONG,
         "connections.max.idle.ms",
         10 * MINUTE_MS,
-        "A connection that was silent for so long is closed; negative: never.",
+        "Silence after which a connection is closed; negative: never.",
     ),
     setting(_INT, "fetch.max.bytes", 55 * MIB, "The largest answer to a Fetch.", 1 * KIB),
     setting(
@@ -292,7 +292,7 @@ LOGS = (
         _INT,
         "producer.id.expiration.ms",
         1 * DAY_MS,
-        "A producer that wrote nothing for so long is forgotten.",
+        "Time without a write after which a producer is forgotten.",
         1,
         CLUSTER,
     ),
@@ -350,13 +350,13 @@ MEMBERSHIP = (
         _INT,
         "broker.heartbeat.interval.ms",
         HEARTBEAT_INTERVAL_MS,
-        "How often a broker tells the controller that it lives.",
+        "Time between two heartbeats of a broker to the controller.",
     ),
     setting(
         _INT,
         "broker.session.timeout.ms",
         SESSION_TIMEOUT_MS,
-        "After so long a silence the controller fences a broker.",
+        "Time without a heartbeat after which the controller fences a broker.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Settings as data: a name, a type, a default, what is allowed, and a word about what it does.
+"""Settings as data: a name, a type, a default, what is allowed, and what it does.
 
 Values come as text (a configuration file, a request, the metadata log) and leave as text (the
 answer that describes them); in between they are typed. Every refusal says what would be allowed.
@@ -88,7 +88,7 @@ class Setting(NamedTuple):
     """What the fields above cannot say: the reason why this value is refused."""
     update: Update = Update.READ_ONLY
     is_internal: bool = False
-    """Works, but is described to nobody."""
+    """Works, but DescribeConfigs does not show it."""
     has_effect: bool = True
     """False: taken so that a configuration written for Kafka loads, and then left alone."""
 

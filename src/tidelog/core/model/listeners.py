@@ -1,4 +1,4 @@
-"""Where a broker listens and what it tells clients, read from Kafka's NAME://host:port form."""
+"""Where a broker listens and what it advertises, read from Kafka's NAME://host:port form."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def refuse_same_ports(listeners: Iterable[Listener]) -> str | None:
 
 
 def refuse_protocols(listeners: Iterable[Listener], protocols: Mapping[str, str]) -> str | None:
-    """Why one of these cannot be served: so far Tidelog speaks only PLAINTEXT."""
+    """Why one of these cannot be served: so far Tidelog serves only PLAINTEXT."""
     for listener in listeners:
         protocol = protocols.get(listener.name)
         if protocol is None:
             return f"listener.security.protocol.map does not say what {listener.name} speaks"
         if protocol != PLAINTEXT:
-            return f"{listener} would speak {protocol}; only {PLAINTEXT} is served"
+            return f"{listener} would use {protocol}; only {PLAINTEXT} is served"
     return None
 
 

@@ -23,8 +23,8 @@ QUORUM = (
         _INT,
         "controller.quorum.fetch.timeout.ms",
         2_000,
-        "A voter whose leader is silent for so long asks for an election. A leader that no "
-        "majority fetches from for half as long again resigns.",
+        "Silence of the leader after which a voter starts an election. A leader that no majority "
+        "fetches from for half as long again resigns.",
     ),
     _setting(
         _INT,
@@ -62,7 +62,7 @@ QUORUM = (
         _LONG,
         "metadata.log.max.record.bytes.between.snapshots",
         20 * MIB,
-        "After so many bytes of metadata a snapshot is written, and the log before it deleted.",
+        "Bytes of metadata after which a snapshot is written, and the log before it deleted.",
         1,
     ),
 )

@@ -89,7 +89,7 @@ _SEGMENTS = (
     _int(
         "index.interval.bytes",
         4096,
-        "One index entry for about so many bytes of records.",
+        "Bytes of records between two entries of the offset index.",
         at_least=0,
     ),
     _long(
@@ -212,8 +212,8 @@ _REPLICATION = (
         "unclean.leader.election.enable",
         "Whether a replica that may miss acknowledged records can lead when no other is left.",
     ),
-    _long("flush.messages", INT64_MAX, "Sync to disk after so many records.", at_least=1),
-    _long("flush.ms", INT64_MAX, "Sync to disk after so much time.", at_least=0),
+    _long("flush.messages", INT64_MAX, "Records between two syncs to disk.", at_least=1),
+    _long("flush.ms", INT64_MAX, "Time between two syncs to disk.", at_least=0),
     _throttled(
         "leader.replication.throttled.replicas",
         "The replicas whose copying is slowed down on the leader's side.",

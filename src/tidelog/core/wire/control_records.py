@@ -42,7 +42,7 @@ class ControlType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """How a producer's transaction ended, as the coordinator of that epoch told the leader."""
+    """How a producer's transaction ended, as the coordinator of that epoch decided."""
 
     commit: bool
     coordinator_epoch: int

@@ -234,7 +234,7 @@ class Decoder(Source):
 
 
 def skip_tags(view: memoryview, position: int, count: int) -> int:
-    """The position after `count` tagged fields that nobody here knows."""
+    """The position after `count` unknown tagged fields."""
     for _ in range(count):
         tag, position = read_unsigned_varint(view, position)
         size, position = read_unsigned_varint(view, position)

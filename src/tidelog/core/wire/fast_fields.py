@@ -112,7 +112,7 @@ def tagged_fields(body: memoryview, at: int) -> tuple[list[tuple[int, memoryview
 
 
 def check_end(at: int, size: int) -> None:
-    """A request may be followed by bytes that nobody reads, but not end too early."""
+    """A request may be followed by bytes that are ignored, but not end too early."""
     if at > size:
         raise MalformedMessage(f"{size} bytes where {at} were expected")
 

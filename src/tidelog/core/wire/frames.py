@@ -7,7 +7,7 @@ together may use is the `PartialFrameBudget`; a reader that may not use more is 
 not be read from until `PartialFrameBudget.feed` names it.
 
     reader.buffer()       where the next bytes go        (once per read)
-    reader.wrote(count)   so many came
+    reader.wrote(count)   so many bytes came
     reader.next_frame()   a whole request, or None: call it until None, or call `park`
 """
 
@@ -85,7 +85,7 @@ class PartialFrameBudget:
         self.pooled_bytes = 0
 
     def grant(self, reader: FrameReader, size_bytes: int, *, is_short: bool) -> bool:
-        """May this reader use so many bytes more?"""
+        """Whether this reader may use this many bytes more."""
         limit_bytes = self._short_bytes_max if is_short else self._long_bytes_max
         if self._ordinary_bytes + size_bytes <= limit_bytes:
             self._ordinary_bytes += size_bytes
@@ -113,7 +113,7 @@ class PartialFrameBudget:
         self.waiting.pop(reader, None)
 
     def take_buffer(self, size_bytes: int) -> memoryview:
-        """At least so long; the length alone costs no memory."""
+        """A buffer of at least this size; its length alone costs no memory."""
         if size_bytes > SHORT_BYTES_MAX:
             return self._new_buffer(size_bytes)
         size_bytes = _pooled_size(size_bytes)
@@ -172,7 +172,7 @@ class FrameReader:
         return self._own[self._end : min(self._frame_bytes, self.held_bytes)]
 
     def wrote(self, count: int) -> None:
-        """So many bytes were written at the beginning of `buffer()`."""
+        """This many bytes were written at the beginning of `buffer()`."""
         self._end += count
 
     def next_frame(self) -> memoryview | None:
@@ -248,18 +248,18 @@ class FrameReader:
         """Its buffer is full: use twice as much, in a longer buffer if need be, or starve."""
         assert self._own is not None and self._end == self.held_bytes
         is_short = self._frame_bytes <= SHORT_BYTES_MAX
-        wished_bytes = min(self._frame_bytes, max(2 * self._end, self._proven_bytes))
-        if wished_bytes <= SHORT_BYTES_MAX:
-            wished_bytes = _pooled_size(wished_bytes)
-        more_bytes = wished_bytes - self.held_bytes
+        wanted_bytes = min(self._frame_bytes, max(2 * self._end, self._proven_bytes))
+        if wanted_bytes <= SHORT_BYTES_MAX:
+            wanted_bytes = _pooled_size(wanted_bytes)
+        more_bytes = wanted_bytes - self.held_bytes
         self.starved = not self._budget.grant(self, more_bytes, is_short=is_short)
         if self.starved:
             self._budget.waiting[self] = None
             return
         self._budget.waiting.pop(self, None)
-        self.held_bytes = wished_bytes
-        if wished_bytes > len(self._own):
-            needed_bytes = self._frame_bytes if wished_bytes > SHORT_BYTES_MAX else wished_bytes
+        self.held_bytes = wanted_bytes
+        if wanted_bytes > len(self._own):
+            needed_bytes = self._frame_bytes if wanted_bytes > SHORT_BYTES_MAX else wanted_bytes
             longer = self._budget.take_buffer(needed_bytes)
             longer[: self._end] = self._own[: self._end]
             self._budget.give_back_buffer(self._own)

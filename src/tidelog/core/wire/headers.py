@@ -55,7 +55,7 @@ def is_flexible(api_key: int, version: int) -> bool:
 
 
 def read_request_header(view: memoryview) -> RequestHeader:
-    """The header at the start of a frame; MalformedMessage also for an API nobody knows."""
+    """The header at the start of a frame; MalformedMessage also for an unknown API."""
     try:
         api_key, version, correlation_id, length = _FIXED.unpack_from(view, 0)
     except struct.error:

@@ -1,4 +1,4 @@
-"""Links: connections that this side opened, with each answer handed to whoever asked for it.
+"""Links: connections that this side opened, with each answer handed to its request.
 
 A link is opened once and ends once; whoever owns it decides whether to open another. Answers come
 in the order of the requests, as Kafka promises. A request that gets no answer in time ends its
@@ -35,7 +35,7 @@ class Wires(Protocol):
         """Send one whole request, size included. Only on a link that has opened."""
 
     def disconnect(self, link: int) -> None:
-        """Drop it, opened or not; nothing is heard of it any more."""
+        """Drop it, opened or not; no event of it follows."""
 
 
 class NoAnswer(NamedTuple):
@@ -113,7 +113,7 @@ class Link:
         self._send(api_key, version, body)
 
     def close(self) -> None:
-        """Drop it without a word to whoever waits for answers or for its end."""
+        """Drop it; neither requests in flight nor the owner are called back."""
         if not self.is_closed:
             self._links.wires.disconnect(self.id)
             self._forget()
@@ -173,7 +173,7 @@ class Link:
         return request, frame[position:]
 
     def end(self, reason: str, now_ms: int) -> None:
-        """It is over: everyone who waits hears it, the owner last."""
+        """It is over: every request in flight is called back with NoAnswer, then the owner."""
         if self.is_closed:
             return
         self._links.wires.disconnect(self.id)

@@ -86,7 +86,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """The codec's number: 0 to 4 are known, 5 to 7 are nobody's."""
+        """The codec's number: 0 to 4 are known, 5 to 7 unused."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -165,7 +165,7 @@ def batches(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Each whole batch with its position; a partial one at the end is left out silently.
 
-    A file or an answer may stop in the middle of a batch, which is nobody's fault. A length that
+    A file or an answer may stop in the middle of a batch, which is no damage. A length that
     no batch can have, or another magic, is: it raises CorruptBatch.
     """
     position = 0

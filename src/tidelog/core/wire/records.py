@@ -61,7 +61,7 @@ def iterate(
     *,
     decompressed_bytes_max: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> Iterator[Record]:
-    """The records of the batch at `position`, in order. The CRC is the caller's affair."""
+    """The records of the batch at `position`, in order. The CRC is not checked."""
     header = read_whole_header(view, position)
     data = _records_section(view, position, header, decompressed_bytes_max)
     if header.records_count < 0:
@@ -181,7 +181,7 @@ def _read_record(
     end = at + size
     if size < 0 or end > len(data):
         raise CorruptBatch(f"a record of {size} bytes, {len(data) - at} are left")
-    at += 1  # the record's attributes: nobody uses them
+    at += 1  # the record's attributes: unused
     timestamp_delta, at = _read_number(data, at, read_varlong)
     offset_delta, at = _read_number(data, at)
     key, at = _read_bytes(data, at, end)

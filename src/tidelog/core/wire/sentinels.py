@@ -10,7 +10,7 @@ from typing import Final
 # Who
 
 NO_NODE: Final = -1
-"""No leader, no controller, no coordinator, or nobody in particular."""
+"""No leader, no controller, no coordinator, or no particular node."""
 NO_PORT: Final = -1
 CONSUMER_REPLICA_ID: Final = -1
 """The replica id of a reader that is no replica."""

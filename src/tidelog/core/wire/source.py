@@ -40,7 +40,7 @@ class Source:
         self._indent -= 1
 
     def fresh(self, prefix: str) -> str:
-        """A variable name that nobody else has."""
+        """A variable name that is not used yet."""
         self._names += 1
         return f"{prefix}{self._names}"
 

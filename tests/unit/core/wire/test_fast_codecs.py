@@ -157,8 +157,8 @@ def test_a_leader_is_named_only_where_its_address_can_be_told() -> None:
     for version in (15, 16):
         parts = encode_fetch_answer([(bytes(16), [answer])], version)
         body = memoryview(b"".join(parts))  # type: ignore[arg-type]
-        told = decode(FetchResponse, body, version).responses[0].partitions[0].current_leader
-        assert told.leader_id == (2 if version == 16 else -1)
+        leader = decode(FetchResponse, body, version).responses[0].partitions[0].current_leader
+        assert leader.leader_id == (2 if version == 16 else -1)
 
 
 DECODERS = [(decode_produce, ProduceRequest, v) for v in (3, 8, 9, 13)] + [

@@ -37,8 +37,8 @@ ANSWERS = range(13, 19)
 TOPIC = bytes(range(16))
 
 
-def told(value: Any, untold: Any) -> Any:
-    return None if value == untold else value
+def unless(value: Any, absent: Any) -> Any:
+    return None if value == absent else value
 
 
 def encode_by_hand(message: Any, version: int) -> bytes:
@@ -49,8 +49,8 @@ def encode_by_hand(message: Any, version: int) -> bytes:
             FetchedPartition(
                 p.partition, p.current_leader_epoch, p.fetch_offset, p.last_fetched_epoch,
                 p.log_start_offset, p.partition_max_bytes,
-                told(p.replica_directory_id, ZERO_UUID),
-                told(p.high_watermark, UNKNOWN_HIGH_WATERMARK),
+                unless(p.replica_directory_id, ZERO_UUID),
+                unless(p.high_watermark, UNKNOWN_HIGH_WATERMARK),
             )
             for p in topic.partitions
         ]  # fmt: skip
@@ -121,9 +121,9 @@ def plain_answer(message: Any) -> FetchAnswer:
                     None if aborted is None else [(a.producer_id, a.first_offset) for a in aborted],
                     p.preferred_read_replica,
                     p.records,
-                    told((p.diverging_epoch.epoch, p.diverging_epoch.end_offset), (-1, -1)),
-                    told((p.current_leader.leader_id, p.current_leader.leader_epoch), (-1, -1)),
-                    told((p.snapshot_id.end_offset, p.snapshot_id.epoch), (-1, -1)),
+                    unless((p.diverging_epoch.epoch, p.diverging_epoch.end_offset), (-1, -1)),
+                    unless((p.current_leader.leader_id, p.current_leader.leader_epoch), (-1, -1)),
+                    unless((p.snapshot_id.end_offset, p.snapshot_id.epoch), (-1, -1)),
                 )
             )  # fmt: skip
         topics.append((topic.topic_id, partitions))
@@ -155,10 +155,10 @@ def test_the_follower_reads_what_the_leader_wrote() -> None:
     )
     body = b"".join(parts)  # type: ignore[arg-type]
 
-    heard = AnsweredPartition(
+    answered = AnsweredPartition(
         1, 0, 40, 30, 5, None, 3, memoryview(b"batch"), (3, 25), (2, 6), (20, 2)
     )
-    assert decode_fetch_answer(memoryview(body), 18) == (0, 0, 9, [(TOPIC, [heard])], endpoints)
+    assert decode_fetch_answer(memoryview(body), 18) == (0, 0, 9, [(TOPIC, [answered])], endpoints)
 
 
 def test_records_are_slices_of_the_answer() -> None:

@@ -176,8 +176,8 @@ def test_the_most_items_allowed_are_read() -> None:
 
 def test_a_frame_of_endless_unknown_tags_is_read_once_and_refused() -> None:
     """Four thousand million tags are promised, a thousand come: the end of the bytes ends it."""
-    all_topics, no_wishes = b"\x00", bytes(2)
-    data = all_topics + no_wishes + unsigned_varint(2**32 - 1) + b"\x63\x00" * 1_000
+    all_topics, no_flags = b"\x00", bytes(2)
+    data = all_topics + no_flags + unsigned_varint(2**32 - 1) + b"\x63\x00" * 1_000
 
     with pytest.raises(MalformedMessage, match="ends too early"):
         decode(MetadataRequest, memoryview(data), 13)

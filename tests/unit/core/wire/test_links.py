@@ -43,7 +43,7 @@ class Stage:
     def __init__(self) -> None:
         self.wires = FakeWires()
         self.links = Links(self.wires, client_id="me")
-        self.heard: list[object] = []
+        self.answers: list[object] = []
         self.ends: list[str] = []
         self.link = self.links.open(
             "there", 9092, "quorum", on_closed=lambda why, now_ms: self.ends.append(why)
@@ -52,7 +52,7 @@ class Stage:
     def ask(self, *, timeout_ms: int = 1_000, now_ms: int = 0) -> None:
         def then(answer: object, now_ms: int) -> None:
             got = answer.producer_id if isinstance(answer, InitProducerIdResponse) else answer
-            self.heard.append(got)
+            self.answers.append(got)
 
         request = InitProducerIdRequest(transactional_id=None)
         self.link.ask(request, VERSION, then, timeout_ms=timeout_ms, now_ms=now_ms)
@@ -83,7 +83,7 @@ def test_answers_find_their_askers_in_order(stage: Stage) -> None:
     for at, producer_id in ((0, 70), (1, 71)):
         stage.links.on_answer(stage.link.id, stage.wires.answer_to(at, producer_id), 2)
 
-    assert stage.heard == [70, 71]
+    assert stage.answers == [70, 71]
     assert stage.link.unanswered == 0
 
 
@@ -93,7 +93,7 @@ def test_the_end_of_a_link_is_told_to_every_asker_and_then_to_its_owner(stage: S
 
     stage.links.on_link_closed(stage.link.id, "refused", 5)
 
-    assert stage.heard == [NoAnswer("refused")] * 2
+    assert stage.answers == [NoAnswer("refused")] * 2
     assert stage.ends == ["refused"]
     assert stage.link.is_closed
 
@@ -105,10 +105,10 @@ def test_a_request_without_an_answer_in_time_ends_the_link(stage: Stage) -> None
     assert stage.links.next_deadline_ms == 100
 
     stage.links.expire(99)
-    assert stage.heard == []
+    assert stage.answers == []
     stage.links.expire(100)
 
-    assert stage.heard == [NoAnswer("timed out")] * 2
+    assert stage.answers == [NoAnswer("timed out")] * 2
     assert stage.ends == ["timed out"]
     assert stage.wires.dropped == [stage.link.id]
     assert stage.links.next_deadline_ms is None
@@ -123,7 +123,7 @@ def test_a_closed_link_tells_nobody_and_hears_nothing(stage: Stage) -> None:
     stage.links.on_answer(stage.link.id, answer, 1)
     stage.links.on_link_closed(stage.link.id, "closed", 1)
 
-    assert stage.heard == []
+    assert stage.answers == []
     assert stage.ends == []
     assert stage.wires.dropped == [stage.link.id]
 
@@ -136,7 +136,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_link(stage: Stage) -> None:
 
     stage.links.on_answer(stage.link.id, answer, 2)
 
-    assert stage.heard == [70]
+    assert stage.answers == [70]
     assert [end.split(":")[0] for end in stage.ends] == ["malformed answer"]
 
 
@@ -148,8 +148,8 @@ def test_a_malformed_answer_counts_as_none(stage: Stage, cut: int) -> None:
 
     stage.links.on_answer(stage.link.id, stage.wires.answer_to(0, 70)[:cut], 1)
 
-    assert all(isinstance(heard, NoAnswer) for heard in stage.heard)
-    assert len(stage.heard) == 2
+    assert all(isinstance(answer, NoAnswer) for answer in stage.answers)
+    assert len(stage.answers) == 2
     assert stage.link.is_closed
 
 

@@ -239,7 +239,7 @@ def _refuse_batch(
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if attributes & TRANSACTIONAL_BIT:
-        # Nobody coordinates transactions here yet, so no transaction can be verified.
+        # Transactions are not coordinated here yet, so no transaction can be verified.
         if version >= ABORTABLE_FROM:
             return ErrorCode.TRANSACTION_ABORTABLE
         return ErrorCode.INVALID_TXN_STATE
@@ -266,7 +266,7 @@ def _park(node: Node, parked: ParkedProduce) -> None:
 
 
 def _unhosted(node: Node, topic: Topic, index: int) -> PartitionAnswer:
-    """Another broker's, an id that nobody knows, or a partition that its topic does not have."""
+    """Another broker's, an unknown id, or a partition that its topic does not have."""
     code = refuse_unhosted(node, topic, index)
     if code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
         return _refused(index, code)

@@ -81,7 +81,7 @@ def refuse(call: MetadataRequest, *, version: int) -> ErrorCode:
             return ErrorCode.INVALID_REQUEST
         return ErrorCode.NONE
     if not by_id and any(topic.name is None for topic in topics):
-        return ErrorCode.UNKNOWN_SERVER_ERROR  # neither a name nor an id: Kafka trips over it
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # neither a name nor an id: Kafka fails on it
     return ErrorCode.NONE
 
 

@@ -1,10 +1,10 @@
 """InitProducerId (api key 22), versions 0 to 5.
 
-A producer without a transactional id gets an id that nobody ever had, with producer epoch 0; what
-it says about an earlier identity does not matter. While no controller gives any it hears, after a
-moment, what Kafka says: COORDINATOR_LOAD_IN_PROGRESS, to be asked again. Transactions are not
-served yet: a producer with a transactional id hears what Kafka says where the coordinator is
-somewhere else, NOT_COORDINATOR.
+A producer without a transactional id gets an id that was never given before, with producer epoch 0;
+the earlier identity in its request does not matter. While there is no controller to give ids, it
+gets Kafka's COORDINATOR_LOAD_IN_PROGRESS after a moment, and tries again. Transactions are not
+served yet: a producer with a transactional id gets NOT_COORDINATOR, as from a broker of Kafka that
+does not coordinate it.
 """
 
 from __future__ import annotations

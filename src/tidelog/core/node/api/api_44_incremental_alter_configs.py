@@ -164,7 +164,7 @@ def _decide(
     node: Node, resources: Sequence[AlterConfigsResource]
 ) -> tuple[Refusals, list[MetadataRecord]]:
     if not all(map(_operations_are_known, resources)):
-        # Kafka stumbles over such a request as a whole; so clients see the same.
+        # Kafka fails such a request as a whole; so clients see the same.
         failure = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
         return {_named(resource): failure for resource in resources}, []
     image = node.metadata.decided_image

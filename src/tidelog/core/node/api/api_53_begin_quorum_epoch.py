@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (api key 53), versions 0 and 1: somebody says that it leads the metadata log."""
+"""BeginQuorumEpoch (api key 53), versions 0 and 1: a node says that it leads the metadata log."""
 
 from __future__ import annotations
 

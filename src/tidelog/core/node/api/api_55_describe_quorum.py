@@ -30,7 +30,7 @@ VERSIONS = range(3)
 FORWARDED = True
 NO_DIRECTORY = bytes(16)
 _DIRECTORIES_FROM = 2
-"""Before that, neither directories nor addresses can be told."""
+"""Earlier versions have neither directories nor addresses."""
 
 
 def handle(node: Node, request: Request, now_ms: int) -> None:

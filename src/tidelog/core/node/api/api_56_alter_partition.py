@@ -42,7 +42,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         request.answer(not_controller)
         return
     if any(each.leader_recovery_state not in _RECOVERY_STATES for each in _partitions(call)):
-        # Kafka stumbles over such a request as a whole; so brokers see the same.
+        # Kafka fails such a request as a whole; so brokers see the same.
         request.answer(AlterPartitionResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
         return
     changes = [

@@ -1,9 +1,9 @@
-"""Envelope (api key 58), version 0: a client's request that another node passes on to us.
+"""Envelope (api key 58), version 0: a client's request that another node forwards.
 
-Only the active controller decides what is in it; every other node says NOT_CONTROLLER, and the
-sender tries again where it now believes the controller to be. What nobody could read, or nobody
-would pass on, is refused everywhere alike. Who sent it from where is not looked at: without an
-authorizer everybody may do everything.
+Only the active controller decides it; every other node answers NOT_CONTROLLER, and the sender tries
+again where it now believes the controller to be. A request that cannot be read, or whose API is not
+forwarded, is refused by every node. The principal and the address of the client are ignored:
+without an authorizer everybody may do everything.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _read(
 
 
 def _note_follower(node: Node, replica_id: int, now_ms: int) -> None:
-    """Whoever takes a snapshot from us follows us."""
+    """A replica that fetches a snapshot from this node follows it."""
     quorum = node.quorum
     if replica_id >= 0 and replica_id != node.settings.node_id:
         quorum.step(quorum.machine.on_heard(replica_id, now_ms), now_ms)

@@ -1,7 +1,7 @@
 """DescribeProducers (api key 61), version 0.
 
-Tells what a partition remembers of its producers: epoch, last sequence, last write, and where an
-open transaction began. Any replica answers.
+Describes what a partition remembers of its producers: epoch, last sequence, last write, and where
+an open transaction began. Any replica answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """BrokerHeartbeat (api key 63), versions 0 to 2; between brokers and controller only.
 
-A broker says that it lives, how far it has read the metadata and what it wishes to be; it hears
-whether it is in, and whether it may stop.
+A broker reports that it lives, how far it has read the metadata and which state it wants; it is
+answered whether it is fenced, and whether it may stop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AllocateProducerIds (api key 67), version 0; between brokers and controller only.
 
-A broker gets a block of producer ids that nobody else will ever get.
+A broker gets a block of producer ids that no other broker ever gets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Produce (api key 0): record batches for partitions, and where they went.
 
-Versions 9 and up are flexible, 10 tells the new leader, 13 names topics by id. Versions 0 to 2
+Versions 9 and up are flexible, 10 names the new leader, 13 names topics by id. Versions 0 to 2
 carry old record formats and are not known here, though ApiVersions must advertise them.
 """
 

@@ -10,7 +10,7 @@ from tidelog.core.wire.schema import Message, int16, int32, int64, string
 
 
 class InitProducerIdRequest(Message, api_key=22, versions="0-5", flexible_from=2):
-    """A producer asks who it is; without a transactional id, it is nobody known."""
+    """A producer asks for an id; with a transactional id, for that of its transactions."""
 
     transactional_id: str | None = string(nullable="0+")
     transaction_timeout_ms: int = int32()

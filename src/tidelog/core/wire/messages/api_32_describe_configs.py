@@ -14,7 +14,7 @@ class DescribeConfigsResource(Struct):
 
 
 class DescribeConfigsRequest(Message, api_key=32, versions="1-4", flexible_from=4):
-    """Whose settings are to be told."""
+    """Whose settings are to be described."""
 
     resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
     include_synonyms: bool = boolean()

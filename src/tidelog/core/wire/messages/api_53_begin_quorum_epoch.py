@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (api key 53): a new leader of the metadata quorum tells the voters so.
+"""BeginQuorumEpoch (api key 53): a new leader of the metadata quorum informs the voters.
 
 Version 1 is flexible, names voters with their directories and says where the leader is.
 """
@@ -66,7 +66,7 @@ class NodeEndpoint(Struct):
 
 
 class BeginQuorumEpochResponse(Message, api_key=53, versions="0-1", flexible_from=1):
-    """Heard, or contradicted."""
+    """Accepted, or refused by a voter of a later epoch."""
 
     error_code: int = int16()
     topics: list[BeginQuorumEpochResponseTopic] = array(BeginQuorumEpochResponseTopic)

@@ -73,7 +73,7 @@ class NodeEndpoint(Struct):
 
 
 class EndQuorumEpochResponse(Message, api_key=54, versions="0-1", flexible_from=1):
-    """Heard, or contradicted."""
+    """Accepted, or refused by a voter of a later epoch."""
 
     error_code: int = int16()
     topics: list[EndQuorumEpochResponseTopic] = array(EndQuorumEpochResponseTopic)

@@ -1,6 +1,6 @@
 """DescribeQuorum (api key 55): who leads the metadata quorum and how far each replica is.
 
-Version 1 tells when each replica last fetched and was last caught up, 2 brings messages, directory
+Version 1 says when each replica last fetched and was last caught up, 2 brings messages, directory
 ids and the addresses of the nodes.
 """
 

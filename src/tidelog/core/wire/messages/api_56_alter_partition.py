@@ -17,7 +17,7 @@ class BrokerState(Struct):
 
 
 class AlterPartitionRequestPartition(Struct):
-    """The wished ISR, and the epochs for which it was decided."""
+    """The proposed ISR, and the epochs for which it was decided."""
 
     partition_index: int = int32()
     leader_epoch: int = int32()
@@ -35,7 +35,7 @@ class AlterPartitionRequestTopic(Struct):
 
 
 class AlterPartitionRequest(Message, api_key=56, versions="2-3", flexible_from=0):
-    """What the leader wishes."""
+    """What the leader proposes."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
@@ -43,7 +43,7 @@ class AlterPartitionRequest(Message, api_key=56, versions="2-3", flexible_from=0
 
 
 class AlterPartitionResponsePartition(Struct):
-    """The partition as the controller now has it, or why the wish was refused."""
+    """The partition as the controller now has it, or why the proposal was refused."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -62,7 +62,7 @@ class AlterPartitionResponseTopic(Struct):
 
 
 class AlterPartitionResponse(Message, api_key=56, versions="2-3", flexible_from=0):
-    """What became of each wish."""
+    """What became of each proposal."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

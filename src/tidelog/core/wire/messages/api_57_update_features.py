@@ -9,7 +9,7 @@ from tidelog.core.wire.schema import Message, Struct, array, boolean, int8, int1
 
 
 class FeatureUpdateKey(Struct):
-    """The wished level; upgrade type 1 only raises, 2 lowers safely, 3 lowers with losses."""
+    """The requested level; upgrade type 1 only raises, 2 lowers safely, 3 lowers with losses."""
 
     feature: str = string()
     max_version_level: int = int16()
@@ -34,7 +34,7 @@ class UpdatableFeatureResult(Struct):
 
 
 class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible_from=0):
-    """What became of the wishes."""
+    """What became of the updates."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

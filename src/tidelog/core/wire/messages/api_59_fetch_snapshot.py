@@ -54,7 +54,7 @@ class FetchSnapshotRequest(Message, api_key=59, versions="0-1", flexible_from=0)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads now; -1 for nobody."""
+    """Who leads now; -1 for no leader."""
 
     leader_id: int = int32()
     leader_epoch: int = int32()

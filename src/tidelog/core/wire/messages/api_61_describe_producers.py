@@ -13,7 +13,7 @@ class TopicRequest(Struct):
 
 
 class DescribeProducersRequest(Message, api_key=61, versions="0", flexible_from=0):
-    """Partitions whose producers are to be told."""
+    """Partitions whose producers are to be described."""
 
     topics: list[TopicRequest] = array(TopicRequest)
 

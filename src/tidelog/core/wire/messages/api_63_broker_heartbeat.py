@@ -1,6 +1,6 @@
 """BrokerHeartbeat (api key 63): a broker is alive, and asks whether it may serve or stop.
 
-Version 1 tells failed log directories, 2 those that take no new replicas.
+Version 1 reports failed log directories, 2 those that take no new replicas.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tidelog.core.wire.schema import Message, array, boolean, int16, int32, int6
 
 
 class BrokerHeartbeatRequest(Message, api_key=63, versions="0-2", flexible_from=0):
-    """How far the broker has read the metadata, and what it wishes to be."""
+    """How far the broker has read the metadata, and which state it wants."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (api key 73): a broker tells the controller which directory holds what."""
+"""AssignReplicasToDirs (api key 73): a broker reports which directory holds what."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TopicResult(Struct):
 
 
 class DirectoryResult(Struct):
-    """A log directory and what was said to lie in it."""
+    """A log directory and what was reported to lie in it."""
 
     id_: bytes = uuid()
     topics: list[TopicResult] = array(TopicResult)

@@ -55,8 +55,8 @@ def test_a_batch_is_appended_and_its_offset_answered_in_every_version(
     client = cluster.client(1)
     first, second = (produce(client, version=version) for _ in range(2))
 
-    assert [asked.code for asked in (first, second)] == [ErrorCode.NONE, ErrorCode.NONE]
-    assert [asked.partition.base_offset for asked in (first, second)] == [0, 1]
+    assert [reply.code for reply in (first, second)] == [ErrorCode.NONE, ErrorCode.NONE]
+    assert [reply.partition.base_offset for reply in (first, second)] == [0, 1]
     assert cluster.end(1) == 2
 
 
@@ -64,23 +64,23 @@ def test_acks_of_all_are_answered_when_every_in_sync_replica_has_the_batch(
     cluster: Brokers,
 ) -> None:
     cluster.held = {(1, 2)}
-    asked = produce(cluster.client(1), acks=-1)
+    reply = produce(cluster.client(1), acks=-1)
     cluster.run()
-    assert not asked.is_answered
+    assert not reply.is_answered
 
     cluster.held.clear()
     cluster.run()
 
-    assert (asked.code, asked.partition.base_offset) == (ErrorCode.NONE, 0)
+    assert (reply.code, reply.partition.base_offset) == (ErrorCode.NONE, 0)
 
 
 def test_acks_of_all_that_nobody_confirms_time_out_and_the_batch_stays(cluster: Brokers) -> None:
     cluster.held = {(1, 2)}
-    asked = produce(cluster.client(1), acks=-1)
+    reply = produce(cluster.client(1), acks=-1)
 
     cluster.pass_time(1_000)
 
-    assert asked.code == ErrorCode.REQUEST_TIMED_OUT
+    assert reply.code == ErrorCode.REQUEST_TIMED_OUT
     assert cluster.end(1) == 1
 
 
@@ -112,12 +112,12 @@ def test_with_too_few_in_sync_replicas_acks_of_all_are_refused_before_the_append
 
 
 def test_who_asks_a_follower_hears_who_leads_and_where(cluster: Brokers) -> None:
-    asked = produce(cluster.client(2))
+    reply = produce(cluster.client(2))
 
-    assert asked.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    leader = asked.partition.current_leader
+    assert reply.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    leader = reply.partition.current_leader
     assert (leader.leader_id, leader.leader_epoch) == (1, 0)
-    (endpoint,) = asked.answer.node_endpoints
+    (endpoint,) = reply.answer.node_endpoints
     assert (endpoint.node_id, endpoint.port) == (1, 9092)
     assert cluster.end(2) == 0
 
@@ -175,9 +175,9 @@ def test_zstd_needs_a_version_that_knows_it(cluster: Brokers) -> None:
 def test_transactions_are_refused_as_long_as_nobody_coordinates_them(
     cluster: Brokers, version: int, transactional_id: str | None, code: ErrorCode
 ) -> None:
-    asked = produce(
+    reply = produce(
         cluster.client(1), TRANSACTIONAL_BATCH, version=version, transactional_id=transactional_id
     )
 
-    assert asked.code == code
+    assert reply.code == code
     assert cluster.end(1) == 0

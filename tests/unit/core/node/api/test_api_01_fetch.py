@@ -38,28 +38,28 @@ def read(client: Client, *, version: int, number: int = NUMBER, **more: int) -> 
 
 @pytest.mark.parametrize("version", api.VERSIONS)
 def test_committed_records_are_read_in_every_version(cluster: Brokers, version: int) -> None:
-    asked = read(cluster.client(1), version=version)
+    reply = read(cluster.client(1), version=version)
 
-    assert asked.values == ["one", "two"]
-    assert (asked.code, asked.partition.high_watermark) == (ErrorCode.NONE, 2)
+    assert reply.values == ["one", "two"]
+    assert (reply.code, reply.partition.high_watermark) == (ErrorCode.NONE, 2)
 
 
 def test_a_reader_that_may_wait_is_answered_by_the_next_record(cluster: Brokers) -> None:
-    asked = cluster.client(1).fetch(2, wait_ms=500)
-    assert not asked.is_answered
+    reply = cluster.client(1).fetch(2, wait_ms=500)
+    assert not reply.is_answered
 
     cluster.produce(1, "three")
 
-    assert asked.values == ["three"]
+    assert reply.values == ["three"]
 
 
 def test_a_reader_that_waits_in_vain_is_answered_with_nothing(cluster: Brokers) -> None:
-    asked = cluster.client(1).fetch(2, wait_ms=500)
+    reply = cluster.client(1).fetch(2, wait_ms=500)
 
     cluster.pass_time(500)
 
-    assert asked.is_answered
-    assert asked.values == []
+    assert reply.is_answered
+    assert reply.values == []
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_a_reader_that_waits_in_vain_is_answered_with_nothing(cluster: Brokers) 
 def test_a_refusal_does_not_wait(
     cluster: Brokers, offset: int, leader_epoch: int, code: ErrorCode
 ) -> None:
-    asked = cluster.client(1).fetch(offset, leader_epoch=leader_epoch, wait_ms=500)
+    reply = cluster.client(1).fetch(offset, leader_epoch=leader_epoch, wait_ms=500)
 
-    assert asked.code == code
-    assert asked.values == []
+    assert reply.code == code
+    assert reply.values == []
 
 
 def test_who_knows_an_old_leader_epoch_is_fenced(cluster: Brokers) -> None:
@@ -94,9 +94,9 @@ def test_a_follower_serves_only_versions_that_may_read_from_one(cluster: Brokers
 
 
 def test_a_topic_id_that_nobody_knows_is_refused(cluster: Brokers) -> None:
-    asked = read(cluster.client(1), version=api.VERSIONS[-1], number=NUMBER + 1)
+    reply = read(cluster.client(1), version=api.VERSIONS[-1], number=NUMBER + 1)
 
-    assert asked.code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert reply.code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_an_isolation_level_that_does_not_exist_is_refused_as_a_whole(cluster: Brokers) -> None:
@@ -109,9 +109,9 @@ def test_an_isolation_level_that_does_not_exist_is_refused_as_a_whole(cluster: B
 
 
 def test_a_session_that_nobody_knows_is_refused(cluster: Brokers) -> None:
-    asked = read(cluster.client(1), version=7, session_id=77, session_epoch=1)
+    reply = read(cluster.client(1), version=7, session_id=77, session_epoch=1)
 
-    assert asked.answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert reply.answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 # The metadata log has its own rules
@@ -151,10 +151,10 @@ def test_a_fetch_is_answered_by_the_leader_of_that_epoch_alone(quorum: QuorumClu
 def test_a_log_that_went_its_own_way_is_told_where_to_cut(quorum: QuorumCluster) -> None:
     end_offset = quorum.node(1).metadata.log.log_end_offset
 
-    told = fetched(quorum, 1, offset=end_offset + 7, newest=1)
+    result = fetched(quorum, 1, offset=end_offset + 7, newest=1)
 
-    assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (1, end_offset)
-    assert not told.records
+    assert (result.diverging_epoch.epoch, result.diverging_epoch.end_offset) == (1, end_offset)
+    assert not result.records
     leadership = quorum.node(1).quorum.machine.leadership
     assert leadership is not None and 9 not in leadership.observers, "it acknowledged nothing"
 

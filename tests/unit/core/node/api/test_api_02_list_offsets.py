@@ -53,7 +53,7 @@ def ask(
     return partition
 
 
-def told(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int, int]:
+def fields(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int, int]:
     return answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch
 
 
@@ -70,8 +70,8 @@ def node() -> HostingBroker:
 @pytest.mark.parametrize("version", api.VERSIONS)
 def test_both_ends_are_told_in_every_version(node: HostingBroker, version: int) -> None:
     leader_epoch = 3 if version >= 4 else -1
-    assert told(ask(node, LATEST_TIMESTAMP, version=version)) == (0, 5, -1, leader_epoch)
-    assert told(ask(node, EARLIEST_TIMESTAMP, version=version)) == (0, 0, -1, leader_epoch)
+    assert fields(ask(node, LATEST_TIMESTAMP, version=version)) == (0, 5, -1, leader_epoch)
+    assert fields(ask(node, EARLIEST_TIMESTAMP, version=version)) == (0, 0, -1, leader_epoch)
 
 
 @pytest.mark.parametrize(
@@ -81,40 +81,40 @@ def test_both_ends_are_told_in_every_version(node: HostingBroker, version: int) 
 def test_the_first_record_not_earlier_is_found(
     node: HostingBroker, timestamp: int, offset: int, timestamp_ms: int
 ) -> None:
-    assert told(ask(node, timestamp)) == (0, offset, timestamp_ms, 3)
+    assert fields(ask(node, timestamp)) == (0, offset, timestamp_ms, 3)
 
 
 def test_a_record_that_is_not_committed_is_not_found_by_a_consumer(node: HostingBroker) -> None:
-    assert told(ask(node, 901)) == (0, -1, -1, -1)
-    assert told(ask(node, 901, replica_id=FOLLOWER)) == (0, 5, 950, 3)
-    assert told(ask(node, 951, replica_id=FOLLOWER)) == (0, -1, -1, -1)
+    assert fields(ask(node, 901)) == (0, -1, -1, -1)
+    assert fields(ask(node, 901, replica_id=FOLLOWER)) == (0, 5, 950, 3)
+    assert fields(ask(node, 951, replica_id=FOLLOWER)) == (0, -1, -1, -1)
 
 
 def test_the_largest_timestamp_is_found_where_it_is_committed(node: HostingBroker) -> None:
-    assert told(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
+    assert fields(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
     node.log.advance_high_watermark(6)
-    assert told(ask(node, MAX_TIMESTAMP)) == (0, 5, 950, 3)
+    assert fields(ask(node, MAX_TIMESTAMP)) == (0, 5, 950, 3)
 
 
 def test_an_empty_log_has_both_ends_at_its_start_and_no_largest_timestamp() -> None:
     node = HostingBroker()
-    assert told(ask(node, LATEST_TIMESTAMP)) == (0, 0, -1, 3)
-    assert told(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
-    assert told(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
-    assert told(ask(node, 0)) == (0, -1, -1, -1)
+    assert fields(ask(node, LATEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert fields(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert fields(ask(node, MAX_TIMESTAMP)) == (0, -1, -1, -1)
+    assert fields(ask(node, 0)) == (0, -1, -1, -1)
 
 
 def test_without_any_timestamp_the_first_record_has_the_largest() -> None:
     node = HostingBroker()
     node.append(-1, -1)
-    assert told(ask(node, MAX_TIMESTAMP)) == (0, 0, -1, 3)
-    assert told(ask(node, 0)) == (0, -1, -1, -1)
+    assert fields(ask(node, MAX_TIMESTAMP)) == (0, 0, -1, 3)
+    assert fields(ask(node, 0)) == (0, -1, -1, -1)
 
 
 def test_there_is_no_second_tier(node: HostingBroker) -> None:
-    assert told(ask(node, EARLIEST_LOCAL_TIMESTAMP)) == (0, 0, -1, 3)
-    assert told(ask(node, LATEST_TIERED_TIMESTAMP)) == (0, -1, -1, -1)
-    assert told(ask(node, EARLIEST_PENDING_UPLOAD_TIMESTAMP)) == (0, -1, -1, -1)
+    assert fields(ask(node, EARLIEST_LOCAL_TIMESTAMP)) == (0, 0, -1, 3)
+    assert fields(ask(node, LATEST_TIERED_TIMESTAMP)) == (0, -1, -1, -1)
+    assert fields(ask(node, EARLIEST_PENDING_UPLOAD_TIMESTAMP)) == (0, -1, -1, -1)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_read_committed_ends_before_an_open_transaction(node: HostingBroker) -> 
 
     assert ask(node, LATEST_TIMESTAMP).offset == 7
     assert ask(node, LATEST_TIMESTAMP, isolation_level=1).offset == 6
-    assert told(ask(node, 960, isolation_level=1)) == (0, -1, -1, -1)
+    assert fields(ask(node, 960, isolation_level=1)) == (0, -1, -1, -1)
     assert ask(node, 960).offset == 6
     assert ask(node, LATEST_TIMESTAMP, isolation_level=1, replica_id=FOLLOWER).offset == 7
 
@@ -151,7 +151,7 @@ def test_a_debugging_replica_may_ask_a_follower(node: HostingBroker) -> None:
         ask(node, LATEST_TIMESTAMP, replica_id=FOLLOWER).error_code
         == ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
-    assert told(ask(node, LATEST_TIMESTAMP, replica_id=DEBUGGING)) == (0, 6, -1, 3)
+    assert fields(ask(node, LATEST_TIMESTAMP, replica_id=DEBUGGING)) == (0, 6, -1, 3)
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ def test_a_new_leader_that_knows_too_little_says_so() -> None:
     assert ask(node, LATEST_TIMESTAMP).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     assert ask(node, LATEST_TIMESTAMP, version=4).error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert ask(node, 150).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
-    assert told(ask(node, 50)) == (0, 0, 100, 3)
-    assert told(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
-    assert told(ask(node, LATEST_TIMESTAMP, replica_id=FOLLOWER)) == (0, 3, -1, 4)
+    assert fields(ask(node, 50)) == (0, 0, 100, 3)
+    assert fields(ask(node, EARLIEST_TIMESTAMP)) == (0, 0, -1, 3)
+    assert fields(ask(node, LATEST_TIMESTAMP, replica_id=FOLLOWER)) == (0, 3, -1, 4)
 
     node.log.advance_high_watermark(3)
-    assert told(ask(node, LATEST_TIMESTAMP)) == (0, 3, -1, 4)
+    assert fields(ask(node, LATEST_TIMESTAMP)) == (0, 3, -1, 4)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_new_leader_that_knows_too_little_says_so() -> None:
 def test_what_is_not_here_is_refused(
     node: HostingBroker, topic: str, index: int, code: ErrorCode
 ) -> None:
-    assert told(ask(node, LATEST_TIMESTAMP, topic=topic, index=index)) == (code, -1, -1, -1)
+    assert fields(ask(node, LATEST_TIMESTAMP, topic=topic, index=index)) == (code, -1, -1, -1)
 
 
 def test_a_partition_asked_for_twice_is_refused_once(node: HostingBroker) -> None:
@@ -224,7 +224,7 @@ def test_a_partition_asked_for_twice_is_refused_once(node: HostingBroker) -> Non
 
 def test_an_unknown_isolation_level_fails_everything(node: HostingBroker) -> None:
     answer = ask(node, LATEST_TIMESTAMP, isolation_level=7)
-    assert told(answer) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
+    assert fields(answer) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
 
 
 def test_a_broken_log_is_a_storage_error(

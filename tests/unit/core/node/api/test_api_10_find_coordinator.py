@@ -16,8 +16,8 @@ from tidelog.core.wire.messages.api_10_find_coordinator import (
 
 @pytest.mark.parametrize("version", api.VERSIONS[:4])
 def test_a_single_key_has_no_coordinator(version: int) -> None:
-    asked = FindCoordinatorRequest(key="g")
-    response = Broker().ask(api, asked, FindCoordinatorResponse, version)
+    call = FindCoordinatorRequest(key="g")
+    response = Broker().ask(api, call, FindCoordinatorResponse, version)
 
     assert response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert (response.node_id, response.host, response.port) == (-1, "", -1)
@@ -27,8 +27,8 @@ def test_a_single_key_has_no_coordinator(version: int) -> None:
 
 @pytest.mark.parametrize("version", api.VERSIONS[4:])
 def test_none_of_many_keys_has_a_coordinator(version: int) -> None:
-    asked = FindCoordinatorRequest(coordinator_keys=["g", "h"], key_type=1)
-    response = Broker().ask(api, asked, FindCoordinatorResponse, version)
+    call = FindCoordinatorRequest(coordinator_keys=["g", "h"], key_type=1)
+    response = Broker().ask(api, call, FindCoordinatorResponse, version)
 
     assert [each.key for each in response.coordinators] == ["g", "h"]
     for each in response.coordinators:

@@ -17,7 +17,7 @@ from tidelog.core.wire.messages.api_19_create_topics import (
 )
 
 
-def wish(name: str, partitions: int = 2, replication_factor: int = 1) -> CreatableTopic:
+def new_topic(name: str, partitions: int = 2, replication_factor: int = 1) -> CreatableTopic:
     return CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=replication_factor
     )
@@ -34,7 +34,7 @@ def ask(
 def test_a_topic_is_created_and_described_as_far_as_the_version_can(version: int) -> None:
     node = Broker()
 
-    (result,) = ask(node, wish("t"), version=version).topics
+    (result,) = ask(node, new_topic("t"), version=version).topics
 
     assert (result.name, result.error_code, result.error_message) == ("t", ErrorCode.NONE, None)
     created = node.image.topics["t"]
@@ -48,10 +48,10 @@ def test_a_topic_is_created_and_described_as_far_as_the_version_can(version: int
 
 def test_the_settings_of_a_new_topic_come_with_their_sources() -> None:
     node = Broker(settings={"log.segment.bytes": "2097152"})
-    asked = wish("t")
-    asked.configs = [CreatableTopicConfig(name="retention.ms", value=" 5 ")]
+    wanted = new_topic("t")
+    wanted.configs = [CreatableTopicConfig(name="retention.ms", value=" 5 ")]
 
-    (result,) = ask(node, asked).topics
+    (result,) = ask(node, wanted).topics
 
     assert result.configs is not None
     names = [each.name for each in result.configs]
@@ -67,17 +67,17 @@ def test_the_settings_of_a_new_topic_come_with_their_sources() -> None:
 def test_minus_one_means_the_brokers_default() -> None:
     node = Broker(settings={"num.partitions": "4"})
 
-    (result,) = ask(node, wish("t", -1, -1)).topics
+    (result,) = ask(node, new_topic("t", -1, -1)).topics
 
     assert (result.num_partitions, result.replication_factor) == (4, 1)
 
 
 def test_an_assignment_is_taken() -> None:
     node = Broker(broker(1), broker(2))
-    asked = wish("t", -1, -1)
-    asked.assignments = [CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 1])]
+    wanted = new_topic("t", -1, -1)
+    wanted.assignments = [CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 1])]
 
-    (result,) = ask(node, asked).topics
+    (result,) = ask(node, wanted).topics
 
     assert (result.num_partitions, result.replication_factor) == (1, 2)
     assert node.image.topics["t"].partitions[0].replicas == (2, 1)
@@ -85,13 +85,13 @@ def test_an_assignment_is_taken() -> None:
 
 @pytest.mark.parametrize("version", [2, 7])
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("wanted", "error"),
     [
-        (wish("there"), ErrorCode.TOPIC_ALREADY_EXISTS),
-        (wish("n o"), ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (wish("t", 0), ErrorCode.INVALID_PARTITIONS),
-        (wish("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (wish("t", 10_001), ErrorCode.POLICY_VIOLATION),
+        (new_topic("there"), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (new_topic("n o"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (new_topic("t", 0), ErrorCode.INVALID_PARTITIONS),
+        (new_topic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (new_topic("t", 10_001), ErrorCode.POLICY_VIOLATION),
         (
             CreatableTopic(
                 name="t",
@@ -113,11 +113,11 @@ def test_an_assignment_is_taken() -> None:
     ],
 )
 def test_a_refusal_creates_nothing_and_says_why(
-    version: int, asked: CreatableTopic, error: ErrorCode
+    version: int, wanted: CreatableTopic, error: ErrorCode
 ) -> None:
     node = Broker(broker(1), *topic("there", 1, state(1)))
 
-    (result,) = ask(node, asked, version=version).topics
+    (result,) = ask(node, wanted, version=version).topics
 
     assert result.error_code == error
     assert result.error_message
@@ -128,7 +128,9 @@ def test_a_refusal_creates_nothing_and_says_why(
 def test_good_topics_are_created_beside_bad_ones() -> None:
     node = Broker()
 
-    results = ask(node, wish("good"), wish("b@d"), wish("twice"), wish("twice")).topics
+    results = ask(
+        node, new_topic("good"), new_topic("b@d"), new_topic("twice"), new_topic("twice")
+    ).topics
 
     assert {each.name: each.error_code for each in results} == {
         "good": ErrorCode.NONE,
@@ -141,7 +143,7 @@ def test_good_topics_are_created_beside_bad_ones() -> None:
 def test_validate_only_answers_the_same_and_writes_nothing() -> None:
     node = Broker()
 
-    (result,) = ask(node, wish("t"), validate_only=True).topics
+    (result,) = ask(node, new_topic("t"), validate_only=True).topics
 
     assert (result.error_code, result.num_partitions) == (ErrorCode.NONE, 2)
     assert node.metadata.records == []
@@ -150,7 +152,7 @@ def test_validate_only_answers_the_same_and_writes_nothing() -> None:
 def test_the_answer_waits_until_the_topic_is_committed() -> None:
     node = Broker()
 
-    node.send(api, CreateTopicsRequest(topics=[wish("t")]), 7)
+    node.send(api, CreateTopicsRequest(topics=[new_topic("t")]), 7)
     assert node.answers == []
     assert not node.image.topics
 
@@ -163,7 +165,7 @@ def test_a_refusal_waits_for_what_it_was_decided_on() -> None:
     node = Broker()
 
     for _ in range(2):
-        node.send(api, CreateTopicsRequest(topics=[wish("t")]), 7)
+        node.send(api, CreateTopicsRequest(topics=[new_topic("t")]), 7)
     assert node.answers == []
 
     node.metadata.commit()
@@ -178,7 +180,7 @@ def test_a_refusal_waits_for_what_it_was_decided_on() -> None:
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_no_time_is_too_little_time(timeout_ms: int) -> None:
     node = Broker()
-    request = CreateTopicsRequest(topics=[wish("t")], timeout_ms=timeout_ms)
+    request = CreateTopicsRequest(topics=[new_topic("t")], timeout_ms=timeout_ms)
 
     response = node.ask(api, request, CreateTopicsResponse, 7)
 

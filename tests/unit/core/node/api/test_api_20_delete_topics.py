@@ -49,7 +49,7 @@ def test_a_name_that_is_not_there_is_refused(version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "error"),
+    ("topic", "error"),
     [
         (DeleteTopicState(topic_id=topic_id(1)), ErrorCode.NONE),
         (DeleteTopicState(topic_id=topic_id(9)), ErrorCode.UNKNOWN_TOPIC_ID),
@@ -57,14 +57,14 @@ def test_a_name_that_is_not_there_is_refused(version: int) -> None:
         (DeleteTopicState(), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_version_6_also_takes_ids_but_not_both(wish: DeleteTopicState, error: ErrorCode) -> None:
+def test_version_6_also_takes_ids_but_not_both(topic: DeleteTopicState, error: ErrorCode) -> None:
     node = a_broker()
-    asked = DeleteTopicsRequest(topics=[wish], timeout_ms=1_000)
+    call = DeleteTopicsRequest(topics=[topic], timeout_ms=1_000)
 
-    (result,) = node.ask(api, asked, DeleteTopicsResponse, 6).responses
+    (result,) = node.ask(api, call, DeleteTopicsResponse, 6).responses
 
     assert result.error_code == error
-    assert result.topic_id == wish.topic_id
+    assert result.topic_id == topic.topic_id
     assert bool(node.image.topics) == (error != ErrorCode.NONE)
 
 

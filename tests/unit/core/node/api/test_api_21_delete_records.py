@@ -105,7 +105,7 @@ def test_a_follower_refuses(node: HostingBroker) -> None:
 
 
 def test_of_a_partition_that_comes_twice_the_last_wish_counts(node: HostingBroker) -> None:
-    wishes = [DeleteRecordsPartition(partition_index=0, offset=offset) for offset in (3, 2)]
-    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=TOPIC, partitions=wishes)])
+    partitions = [DeleteRecordsPartition(partition_index=0, offset=offset) for offset in (3, 2)]
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=TOPIC, partitions=partitions)])
     (answer,) = node.ask(api, request, DeleteRecordsResponse, LAST).topics
     assert answer.partitions == [DeleteRecordsPartitionResult(partition_index=0, low_watermark=2)]

@@ -94,7 +94,7 @@ def test_no_id_is_given_twice_when_blocks_run_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "error"),
+    ("call", "version", "error"),
     [
         (request(producer_id=5, producer_epoch=1), 3, ErrorCode.NONE),
         (request(producer_id=5), 3, ErrorCode.INVALID_REQUEST),
@@ -108,9 +108,9 @@ def test_no_id_is_given_twice_when_blocks_run_out() -> None:
     ],
 )
 def test_the_first_reason_to_refuse(
-    asked: InitProducerIdRequest, version: int, error: ErrorCode
+    call: InitProducerIdRequest, version: int, error: ErrorCode
 ) -> None:
-    answer = Broker().ask(api, asked, InitProducerIdResponse, version)
+    answer = Broker().ask(api, call, InitProducerIdResponse, version)
 
     assert answer.error_code == error
     identity = (answer.producer_id, answer.producer_epoch)

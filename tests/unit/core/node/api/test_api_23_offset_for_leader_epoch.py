@@ -40,7 +40,7 @@ def ask(
     return partition
 
 
-def told(answer: EpochEndOffset) -> tuple[int, int, int]:
+def fields(answer: EpochEndOffset) -> tuple[int, int, int]:
     return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
@@ -74,21 +74,21 @@ def node() -> HostingBroker:
 def test_an_epoch_ends_where_the_next_begins(
     node: HostingBroker, version: int, leader_epoch: int, end: tuple[int, int]
 ) -> None:
-    assert told(ask(node, leader_epoch, version=version)) == (0, *end)
+    assert fields(ask(node, leader_epoch, version=version)) == (0, *end)
 
 
 def test_records_of_the_current_epoch_move_its_end(node: HostingBroker) -> None:
     node.append(6, committed=False)
-    assert told(ask(node, 8)) == (0, 8, 6)
-    assert told(ask(node, 7)) == (0, 5, 5)
+    assert fields(ask(node, 8)) == (0, 8, 6)
+    assert fields(ask(node, 7)) == (0, 5, 5)
 
 
 def test_an_empty_log_knows_its_leaders_epoch() -> None:
     node = HostingBroker()
-    assert told(ask(node, 3)) == (0, 3, 0)
-    assert told(ask(node, 1)) == (0, 1, 0)
-    assert told(ask(node, 4)) == (0, -1, -1)
-    assert told(ask(node, -2)) == (0, -2, 0)
+    assert fields(ask(node, 3)) == (0, 3, 0)
+    assert fields(ask(node, 1)) == (0, 1, 0)
+    assert fields(ask(node, 4)) == (0, -1, -1)
+    assert fields(ask(node, -2)) == (0, -2, 0)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_askers_leader_epoch_is_compared(
 
 def test_only_the_leader_answers(node: HostingBroker) -> None:
     node.stop_leading()
-    assert told(ask(node, 3)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1)
+    assert fields(ask(node, 3)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, -1)
 
 
 @pytest.mark.parametrize(
@@ -117,4 +117,4 @@ def test_only_the_leader_answers(node: HostingBroker) -> None:
 def test_what_is_not_here_is_refused(
     node: HostingBroker, topic: str, index: int, code: ErrorCode
 ) -> None:
-    assert told(ask(node, 3, topic=topic, index=index)) == (code, -1, -1)
+    assert fields(ask(node, 3, topic=topic, index=index)) == (code, -1, -1)

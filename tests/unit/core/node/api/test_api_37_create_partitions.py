@@ -56,7 +56,7 @@ def test_a_topic_grows(version: int, assignments: list[list[int]] | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("call", "error"),
     [
         (request("no"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (request(count=1), ErrorCode.INVALID_PARTITIONS),
@@ -66,11 +66,11 @@ def test_a_topic_grows(version: int, assignments: list[list[int]] | None) -> Non
     ],
 )
 def test_a_refusal_leaves_the_topic_as_it_was(
-    asked: CreatePartitionsRequest, error: ErrorCode
+    call: CreatePartitionsRequest, error: ErrorCode
 ) -> None:
     node = a_broker()
 
-    (result,) = node.ask(api, asked, CreatePartitionsResponse, 3).results
+    (result,) = node.ask(api, call, CreatePartitionsResponse, 3).results
 
     assert result.error_code == error
     assert size(node) == 1

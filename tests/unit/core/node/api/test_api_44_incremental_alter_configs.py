@@ -49,13 +49,13 @@ def request(
 
 def codes(node: Broker, *resources: AlterConfigsResource, **how: bool) -> list[int]:
     answer = node.ask(api, request(*resources, **how), IncrementalAlterConfigsResponse, 1)
-    for asked, told in zip(resources, answer.responses, strict=True):
-        assert (told.resource_type, told.resource_name) == (
-            asked.resource_type,
-            asked.resource_name,
+    for wanted, result in zip(resources, answer.responses, strict=True):
+        assert (result.resource_type, result.resource_name) == (
+            wanted.resource_type,
+            wanted.resource_name,
         )
-        if told.error_code == ErrorCode.NONE:
-            assert told.error_message is None
+        if result.error_code == ErrorCode.NONE:
+            assert result.error_message is None
     return [each.error_code for each in answer.responses]
 
 
@@ -65,8 +65,8 @@ def test_a_setting_is_set_and_deleted_in_both_versions(node: Broker, version: in
         (("retention.ms", SET, "5"), {"retention.ms": "5"}),
         (("retention.ms", DELETE, None), {}),
     ):
-        asked = request(resource(TOPIC, "t", step))
-        answer = node.ask(api, asked, IncrementalAlterConfigsResponse, version)
+        call = request(resource(TOPIC, "t", step))
+        answer = node.ask(api, call, IncrementalAlterConfigsResponse, version)
         assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
         assert node.image.topic_config("t") == after
 
@@ -201,16 +201,16 @@ class Whole(Request):
     """Has no slots, so that a test can listen."""
 
 
-class Asked:
-    """A node that is asked and passes on; what it passed on, and what it answered."""
+class ForwardedCall:
+    """A call to a node that forwards; what it forwarded, and what it answered."""
 
     def __init__(self, *resources: AlterConfigsResource) -> None:
-        self.passed_on: list[tuple[Request, bytes]] = []
+        self.forwarded: list[tuple[Request, bytes]] = []
         self.answers: list[Any] = []
         node = SimpleNamespace(
             settings=SimpleNamespace(node_id=NODE_ID),
             forwarder=SimpleNamespace(
-                forward=lambda request, frame, now_ms: self.passed_on.append(
+                forward=lambda request, frame, now_ms: self.forwarded.append(
                     (request, bytes(frame))
                 )
             ),
@@ -223,22 +223,22 @@ class Asked:
 
 
 def test_what_this_node_cannot_judge_is_passed_on_as_it_came() -> None:
-    asked = Asked(resource(TOPIC, "t", ("retention.ms", SET, "1")), resource(BROKER, "1"))
+    call = ForwardedCall(resource(TOPIC, "t", ("retention.ms", SET, "1")), resource(BROKER, "1"))
 
-    ((_, frame),) = asked.passed_on
+    ((_, frame),) = call.forwarded
     header = read_request_header(memoryview(frame))
     passed = decode(IncrementalAlterConfigsRequest, memoryview(frame), 1, header.body_position)
     assert [each.resource_name for each in passed.resources] == ["t", "1"]
-    assert asked.answers == []
+    assert call.answers == []
 
 
 def test_another_brokers_settings_are_refused_here_and_the_rest_is_passed_on() -> None:
-    asked = Asked(
+    call = ForwardedCall(
         resource(BROKER, "2", ("message.max.bytes", SET, "9")),
         resource(TOPIC, "t", ("retention.ms", SET, "1")),
     )
 
-    ((rest, frame),) = asked.passed_on
+    ((rest, frame),) = call.forwarded
     header = read_request_header(memoryview(frame))
     passed = decode(IncrementalAlterConfigsRequest, memoryview(frame), 1, header.body_position)
     assert [each.resource_name for each in passed.resources] == ["t"]
@@ -248,7 +248,7 @@ def test_another_brokers_settings_are_refused_here_and_the_rest_is_passed_on() -
     decided = encode(IncrementalAlterConfigsResponse(responses=[refused]), 1)
     rest.answer_parts([response_header(44, 1, 5) + decided])
 
-    (answer,) = asked.answers
+    (answer,) = call.answers
     assert [each.error_code for each in answer.responses] == [
         ErrorCode.INVALID_REQUEST,
         ErrorCode.INVALID_CONFIG,
@@ -256,26 +256,26 @@ def test_another_brokers_settings_are_refused_here_and_the_rest_is_passed_on() -
 
 
 def test_nothing_is_passed_on_when_everything_is_refused_here() -> None:
-    asked = Asked(resource(BROKER, "2", ("message.max.bytes", SET, "9")))
+    call = ForwardedCall(resource(BROKER, "2", ("message.max.bytes", SET, "9")))
 
-    assert asked.passed_on == []
-    (answer,) = asked.answers
+    assert call.forwarded == []
+    (answer,) = call.answers
     assert [each.error_code for each in answer.responses] == [ErrorCode.INVALID_REQUEST]
 
 
 def test_the_controller_takes_what_another_broker_passed_on_for_itself() -> None:
     node = Broker(broker(NODE_ID), broker(2))
-    asked = request(resource(BROKER, "2", ("message.max.bytes", SET, "9")))
-    body = encode(asked, 1)
+    call = request(resource(BROKER, "2", ("message.max.bytes", SET, "9")))
+    body = encode(call, 1)
     answers: list[IncrementalAlterConfigsResponse] = []
-    passed_on = SimpleNamespace(
+    forwarded = SimpleNamespace(
         version=1,
         connection=None,
         decode=lambda cls: decode(cls, memoryview(body), 1),
         answer=answers.append,
     )
 
-    api.handle(cast("Any", node), cast("Any", passed_on), 0)
+    api.handle(cast("Any", node), cast("Any", forwarded), 0)
     node.metadata.commit()
 
     assert [each.error_code for each in answers[0].responses] == [ErrorCode.NONE]

@@ -39,8 +39,8 @@ def vote(
 def test_a_vote_is_granted_and_the_epoch_taken_over(quorum: QuorumCluster) -> None:
     answer = quorum.ask(2, vote(), VoteResponse)
 
-    told = answer.topics[0].partitions[0]
-    assert (told.vote_granted, told.leader_epoch, told.leader_id) == (True, 5, -1)
+    result = answer.topics[0].partitions[0]
+    assert (result.vote_granted, result.leader_epoch, result.leader_id) == (True, 5, -1)
     assert quorum.node(2).quorum.machine.voted_for == 3
 
 
@@ -67,6 +67,6 @@ def test_votes_that_are_not_given(
     if inside is None:
         assert answer.topics == []
     else:
-        told = answer.topics[0].partitions[0]
-        assert (told.error_code, told.vote_granted) == (inside, False)
+        result = answer.topics[0].partitions[0]
+        assert (result.error_code, result.vote_granted) == (inside, False)
     assert quorum.node(2).quorum.machine.voted_for in (None, 1)

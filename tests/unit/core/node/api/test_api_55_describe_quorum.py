@@ -22,22 +22,22 @@ def described(quorum: QuorumCluster, node_id: int) -> DescribeQuorumResponse:
 def test_the_leader_describes_the_quorum(quorum: QuorumCluster) -> None:
     answer = described(quorum, 1)
 
-    told = answer.topics[0].partitions[0]
+    result = answer.topics[0].partitions[0]
     end_offset = quorum.node(1).metadata.log.log_end_offset
-    assert (told.leader_id, told.leader_epoch, told.high_watermark) == (1, 1, end_offset)
-    assert [voter.replica_id for voter in told.current_voters] == [1, 2, 3]
-    assert {voter.log_end_offset for voter in told.current_voters} == {end_offset}
-    assert all(voter.last_caught_up_timestamp > 0 for voter in told.current_voters)
-    assert len({voter.replica_directory_id for voter in told.current_voters}) == 3
+    assert (result.leader_id, result.leader_epoch, result.high_watermark) == (1, 1, end_offset)
+    assert [voter.replica_id for voter in result.current_voters] == [1, 2, 3]
+    assert {voter.log_end_offset for voter in result.current_voters} == {end_offset}
+    assert all(voter.last_caught_up_timestamp > 0 for voter in result.current_voters)
+    assert len({voter.replica_directory_id for voter in result.current_voters}) == 3
     assert [(each.node_id, each.listeners[0].host) for each in answer.nodes] == [
         (1, "node-1"), (2, "node-2"), (3, "node-3"),
     ]  # fmt: skip
 
 
 def test_only_the_leader_can_describe_the_quorum(quorum: QuorumCluster) -> None:
-    told = described(quorum, 2).topics[0].partitions[0]
+    result = described(quorum, 2).topics[0].partitions[0]
 
-    assert told.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_another_topic_than_the_metadata_has_no_quorum(quorum: QuorumCluster) -> None:

@@ -25,8 +25,8 @@ def test_features_change_together_or_not_at_all(version: int) -> None:
     given = Office()
     features = given.metadata.decided_image.features
 
-    def update(*wishes: tuple[str, int], kind: int = 1) -> int:
-        keys = [FeatureUpdateKey(feature=name, max_version_level=level) for name, level in wishes]
+    def update(*levels: tuple[str, int], kind: int = 1) -> int:
+        keys = [FeatureUpdateKey(feature=name, max_version_level=level) for name, level in levels]
         for key in keys if version > 0 else ():
             key.upgrade_type = kind
         answer = given.ask(
@@ -35,8 +35,8 @@ def test_features_change_together_or_not_at_all(version: int) -> None:
             UpdateFeaturesResponse,
             version,
         )
-        is_told = answer.error_code == 0 and version <= 1
-        assert [each.feature for each in answer.results] == [n for n, _ in wishes if is_told]
+        has_results = answer.error_code == 0 and version <= 1
+        assert [each.feature for each in answer.results] == [n for n, _ in levels if has_results]
         return answer.error_code
 
     assert update(("group.version", 0)) == 95, "downwards needs a word"

@@ -27,24 +27,24 @@ def test_directories_are_answered_replica_by_replica_in_the_order_asked() -> Non
     given = office(state(1, 2, 3), state(2, 3))
     one, two = b"1" * 16, b"2" * 16
     mine, other = PartitionData(partition_index=0), PartitionData(partition_index=1)
-    asked = [
+    directories = [
         DirectoryData(id_=two, topics=[TopicData(topic_id=ID, partitions=[other, mine])]),
         DirectoryData(id_=one, topics=[TopicData(topic_id=topic_id(9), partitions=[mine])]),
     ]
 
     answer = given.ask(
         api,
-        AssignReplicasToDirsRequest(broker_id=1, broker_epoch=1, directories=asked),
+        AssignReplicasToDirsRequest(broker_id=1, broker_epoch=1, directories=directories),
         AssignReplicasToDirsResponse,
     )
 
-    told = [
+    result = [
         (directory.id_, each.partition_index, each.error_code)
         for directory in answer.directories
         for by_topic in directory.topics
         for each in by_topic.partitions
     ]
-    assert told == [(two, 1, 6), (two, 0, 0), (one, 0, 100)]
+    assert result == [(two, 1, 6), (two, 0, 0), (one, 0, 100)]
     assert given.partition().directory(1) == two
 
 
