@@ -75,8 +75,8 @@ def _measure(
     settings: dict[str, str] | None = None,
     apart: Sequence[int] = (),
 ) -> int:
-    from tidelog.spark.audit.starting import start_and_audit
-    from tidelog.spark.audit.wish import Wish
+    from tidelog.spark.audit.launcher import launch_audit
+    from tidelog.spark.audit.request import AuditRequest
 
     began_s = time.monotonic()
 
@@ -84,11 +84,11 @@ def _measure(
         _say(f"{time.monotonic() - began_s:5.1f} s: {text}")
 
     out = root / "findings"
-    wish = Wish(journals=(made.journal,), segments=segments, settings=settings, out=out)
+    request = AuditRequest(journals=(made.journal,), segments=segments, settings=settings, out=out)
     machine_before_s = machine_cpu_s()
     with _Watch(apart) as seen:
-        start_and_audit(
-            wish,
+        launch_audit(
+            request,
             app="./dev bench audit",
             master=options.master,
             extra={"spark.driver.memory": options.memory},

@@ -6,7 +6,7 @@ acknowledged; the log holds it, except where something is planted:
 - lost: another record stands where it was acknowledged;
 - reordered: two neighbours changed places;
 - duplicated: a copy stands at the end;
-- a ghost: it was refused, and stands at the end.
+- refused but present: it was refused, and stands at the end.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Load:
         yield "lost", place
         yield "reordered", place + 2
         yield "duplicated", end + number
-        yield "ghost", end + self.planted + number
+        yield "refused but present", end + self.planted + number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ def make(root: Path, load: Load) -> Made:
             with part.open("rb") as lines:
                 shutil.copyfileobj(lines, file, 16 * 2**20)
             part.unlink()
-        ghosts = load.planted * load.partitions
-        counts = {"ok": load.records, "refused": ghosts, "unknown": 0, "errors": {"X": ghosts}}
+        refused = load.planted * load.partitions
+        counts = {"ok": load.records, "refused": refused, "unknown": 0, "errors": {"X": refused}}
         file.write(json.dumps({"end": counts}).encode() + b"\n")
     log_bytes = sum(path.stat().st_size for path in root.glob("node-1/data/*/*.log"))
     return Made(journal=journal, journal_bytes=journal.stat().st_size, log_bytes=log_bytes)
@@ -171,13 +171,13 @@ def _make_tail(load: Load, index: int, lines: BinaryIO, segments: _Segments) -> 
     """Copies of the first records that were not disturbed, and what was refused."""
     count, spacing = load.count_in(index), load.spacing_in(index)
     copied = [number * spacing + 3 for number in range(load.planted)]
-    ghosts = list(range(count, count + load.planted))
-    stored = [_value(load, index, offset) for offset in (*copied, *ghosts)]
-    segments.write(stored, [START_MS + offset for offset in (*copied, *ghosts)], count)
+    refused = list(range(count, count + load.planted))
+    stored = [_value(load, index, offset) for offset in (*copied, *refused)]
+    segments.write(stored, [START_MS + offset for offset in (*copied, *refused)], count)
     lines.write(
         "".join(
             _line(load, index, each, _value(load, index, each), number=each, is_refused=True)
-            for each in ghosts
+            for each in refused
         ).encode()
     )
 

@@ -169,6 +169,6 @@ def test_a_small_audit_finds_what_is_planted_and_says_so(where: list[str], tmp_p
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * PATIENCE_S)
 
     assert run.returncode == 0, run.stdout + run.stderr
-    each = "{'duplicated': 18, 'ghost': 18, 'lost': 18, 'reordered': 18}"
+    each = "{'duplicated': 18, 'lost': 18, 'refused but present': 18, 'reordered': 18}"
     assert f"planted {each}\nfound   {each}\n" in run.stdout
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Histories for the audit's checks: what was told, what is held, and what must be said of it.
+"""Histories for the audit's checks: what was sent, what is held, and what must be found.
 
 Each history has a partition to itself, so that one run of Spark judges them all.
 """
@@ -12,20 +12,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tidelog.spark.audit.acknowledged import SPARK_OUTCOMES, run_frame
+from tidelog.spark.audit.audited_topic import AuditedPartition, AuditedTopic
 from tidelog.spark.audit.batches import SPARK_ROWS
-from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
-from tidelog.spark.audit.journal_index import Run
+from tidelog.spark.audit.classification import Strictness, classified, counts, findings
+from tidelog.spark.audit.journal_index import JournalRun
 from tidelog.spark.audit.pairs import pair
 from tidelog.spark.audit.tasks import own_session, size_for
-from tidelog.spark.audit.told import SPARK_TOLD, run_frame
 from tidelog.spark.audit.transactions import COMMITTED
-from tidelog.spark.audit.verdict import Rules, classified, counts, findings
 
 START_MS = 1_767_225_600_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Sent:
     """One outcome; offset and value are the number's unless said otherwise."""
 
     number: int
@@ -57,7 +57,7 @@ class History:
     """What must be found, by name and offset, and how the pairs are classed."""
 
     name: str
-    told: list[Told]
+    sent: list[Sent]
     held: list[Held]
     finds: list[tuple[str, int | None]] = field(default_factory=list)
     classes: dict[str, int] = field(default_factory=dict)
@@ -75,15 +75,15 @@ class Judged:
     rows: list[dict[str, Any]]
 
 
-def ok(number: int, offset: int, value: str | None = None, **more: Any) -> Told:
-    return Told(number=number, offset=offset, value=value or f"v{number}", **more)
+def ok(number: int, offset: int, value: str | None = None, **more: Any) -> Sent:
+    return Sent(number=number, offset=offset, value=value or f"v{number}", **more)
 
 
 def held(offset: int, value: str, **more: Any) -> Held:
     return Held(offset=offset, value=value, **more)
 
 
-def run(index: int, **more: Any) -> Run:
+def run(index: int, **more: Any) -> JournalRun:
     given: dict[str, Any] = {
         "acks": "all",
         "is_idempotent": True,
@@ -91,7 +91,7 @@ def run(index: int, **more: Any) -> Run:
         "is_transactional": False,
         **more,
     }
-    return Run(
+    return JournalRun(
         index=index,
         path="acks.jsonl",
         line=1,
@@ -108,29 +108,31 @@ def judge(
     spark: SparkSession,
     histories: list[History],
     *,
-    runs: list[Run] | None = None,
+    runs: list[JournalRun] | None = None,
     is_compacted: bool = False,
     **rules: bool,
 ) -> dict[str, Judged]:
     """All of them in one go, by name."""
     spark = own_session(spark)
     size_for(spark, 0)
-    told_rows = [_told_row(index, each) for index, one in enumerate(histories) for each in one.told]
+    outcome_rows = [
+        _outcome_row(index, each) for index, one in enumerate(histories) for each in one.sent
+    ]
     held_rows = [_held_row(index, each) for index, one in enumerate(histories) for each in one.held]
-    told = spark.createDataFrame(told_rows, SPARK_TOLD)
+    sent = spark.createDataFrame(outcome_rows, SPARK_OUTCOMES)
     held_frame = spark.createDataFrame(held_rows, SPARK_ROWS)
-    facts = TopicFacts(
+    facts = AuditedTopic(
         topic="orders",
         topic_id=None,
         is_compacted=is_compacted,
         partitions={index: _facts(index, one) for index, one in enumerate(histories)},
     )
-    pairs = pair(told, held_frame, run_frame(spark, runs or [run(0), run(1)]), facts)
-    given = Rules(uses_timestamps=pairs.uses_timestamps, **rules)
+    pairs = pair(sent, held_frame, run_frame(spark, runs or [run(0), run(1)]), facts)
+    given = Strictness(uses_timestamps=pairs.uses_timestamps, **rules)
     judged = classified(pairs.rows, given)
     wrong = [row.asDict() for row in findings(judged, given).collect()]
     by_partition = judged.groupBy("partition", "verdict").count().collect()
-    assert sum(counts(judged).values()) >= len(told_rows)
+    assert sum(counts(judged).values()) >= len(outcome_rows)
     for frame in pairs.kept:
         frame.unpersist()
     return {
@@ -152,14 +154,14 @@ def differences(histories: list[History], judged: dict[str, Judged]) -> dict[str
     """Where the audit said something else than what must be said."""
     found = {}
     for one in histories:
-        said = judged[one.name]
+        verdict = judged[one.name]
         wanted = Counter(one.finds)
-        if Counter(said.finds) != wanted or (one.classes and said.classes != one.classes):
-            found[one.name] = (said.finds, said.classes)
+        if Counter(verdict.finds) != wanted or (one.classes and verdict.classes != one.classes):
+            found[one.name] = (verdict.finds, verdict.classes)
     return found
 
 
-def _told_row(partition: int, each: Told) -> tuple[object, ...]:
+def _outcome_row(partition: int, each: Sent) -> tuple[object, ...]:
     return (
         each.run,
         each.number + 2,
@@ -200,10 +202,10 @@ def _digest(value: str | None) -> bytearray | None:
     return None if value is None else bytearray(hashlib.sha256(value.encode()).digest())
 
 
-def _facts(index: int, one: History) -> PartitionFacts:
+def _facts(index: int, one: History) -> AuditedPartition:
     ends = [each.offset + 1 for each in one.held] or [one.start]
     end = max(ends) if one.end is None else one.end
-    return PartitionFacts(
+    return AuditedPartition(
         partition=index,
         log_start_offset=one.start,
         end_offset=end,

@@ -126,4 +126,4 @@ def test_what_was_acknowledged_by_all_is_kept(spark: SparkSession, story: Story)
 
     assert result.exit_code == 0, result.output
     assert "no finding" in result.stdout
-    assert "28 records were told in 1 run; the topic holds 28 in 1 partition" in result.stdout
+    assert "28 outcomes in 1 run; the topic holds 28 records in 1 partition" in result.stdout

@@ -14,16 +14,16 @@ from tests.unit.spark.audit import journals
 from tidelog.core.wire.control_records import end_txn_marker
 from tidelog.core.wire.records import build
 from tidelog.spark.audit.audit import audit
-from tidelog.spark.audit.refused import AuditRefused
-from tidelog.spark.audit.report import Report
-from tidelog.spark.audit.wish import Wish
+from tidelog.spark.audit.errors import AuditRefused
+from tidelog.spark.audit.report import AuditReport
+from tidelog.spark.audit.request import AuditRequest
 
 pytestmark = pytest.mark.long
 
 
-def told(number: int, value: str, *, offset: int | None = None, **more: Any) -> str:
+def entry(number: int, value: str, *, offset: int | None = None, **more: Any) -> str:
     place = number if offset is None else offset
-    return journals.told(
+    return journals.entry(
         number,
         key="k",
         value_sha256=hashlib.sha256(value.encode()).hexdigest(),
@@ -33,17 +33,17 @@ def told(number: int, value: str, *, offset: int | None = None, **more: Any) -> 
     )
 
 
-def judge(spark: SparkSession, disks: Disks, *lines: str, **more: Any) -> Report:
+def judge(spark: SparkSession, disks: Disks, *lines: str, **more: Any) -> AuditReport:
     journal = disks.root / "acks.jsonl"
     journals.write(journal, journals.begin(), *lines, journals.end(len(lines)))
-    return audit(spark, Wish(journals=(journal,), segments=(str(disks.root),), **more))
+    return audit(spark, AuditRequest(journals=(journal,), segments=(str(disks.root),), **more))
 
 
-def places(report: Report) -> list[tuple[str, int, list[int]]]:
+def places(report: AuditReport) -> list[tuple[str, int, list[int]]]:
     return [(each["finding"], each["offset"], each["replicas"]) for each in report.first]
 
 
-ABC = [told(0, "a"), told(1, "b"), told(2, "c")]
+ABC = [entry(0, "a"), entry(1, "b"), entry(2, "c")]
 
 
 def test_equal_replicas_agree_and_one_that_lags_is_no_finding(
@@ -142,7 +142,7 @@ def test_transactions_are_decided_by_the_markers_in_the_log(
     ]
     log = [batch(0, "a", **mine), marks[0], batch(2, "b", **mine), marks[1], batch(4, "c", **mine)]
     disks.write(1, log[:3], log[3:], high_watermark=5)
-    report = judge(spark, disks, told(0, "a"), told(1, "b", offset=2), told(2, "c", offset=4))
+    report = judge(spark, disks, entry(0, "a"), entry(1, "b", offset=2), entry(2, "c", offset=4))
     assert report.is_clean
     assert report.counts == {("aborted", "all"): 1, ("kept", "all"): 1, ("open", "all"): 1}
 
@@ -156,16 +156,16 @@ def test_segments_of_no_topic_and_of_two(spark: SparkSession, tmp_path: Path) ->
         judge(spark, disks, *ABC)
     journal = journals.write(tmp_path / "j", journals.begin(topic="payments"))
     with pytest.raises(AuditRefused, match="no replica of topic 'payments' is in these"):
-        audit(spark, Wish(journals=(journal,), segments=(str(disks.root),)))
+        audit(spark, AuditRequest(journals=(journal,), segments=(str(disks.root),)))
 
 
 def test_a_journal_about_a_topic_that_was_made_anew(spark: SparkSession, tmp_path: Path) -> None:
     disks = Disks(tmp_path / "data")
     directory = disks.write(1, [batch(0, "a")])
     (directory / "partition.metadata").write_text("version: 0\ntopic_id: new\n")
-    journal = journals.write(tmp_path / "j", journals.begin(topic_id="old"), told(0, "a"))
+    journal = journals.write(tmp_path / "j", journals.begin(topic_id="old"), entry(0, "a"))
     with pytest.raises(AuditRefused, match=r"j:1: run r1 wrote to topic id old, but orders now"):
-        audit(spark, Wish(journals=(journal,), segments=(str(disks.root),)))
+        audit(spark, AuditRequest(journals=(journal,), segments=(str(disks.root),)))
 
 
 def test_a_line_that_is_no_entry_is_told_from_within_a_task(
@@ -174,4 +174,4 @@ def test_a_line_that_is_no_entry_is_told_from_within_a_task(
     disks = Disks(tmp_path / "data")
     disks.write(1, [batch(0, "a")])
     with pytest.raises(AuditRefused, match=r"acks.jsonl:3: the outcome 'fine'; it is one of"):
-        judge(spark, disks, told(0, "a"), told(1, "b", outcome="fine"))
+        judge(spark, disks, entry(0, "a"), entry(1, "b", outcome="fine"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.audit_histories import History, Told, differences, held, judge, ok
+from tests.spark.audit_histories import History, Sent, differences, held, judge, ok
 from tests.spark.test_audit_verdict import HISTORIES
 from tidelog.spark.audit import pairs
 
@@ -29,7 +29,10 @@ def test_what_is_told_without_a_partition_is_found_among_many_others(spark: Spar
     strangers = [held(each, "ping", sent_ms=-1) for each in range(1, 9)]
     history = History(
         name="unplaced",
-        told=[ok(0, 0), Told(number=1, value="u", outcome="unknown", is_placed=False)],
+        sent=[
+            ok(0, 0),
+            Sent(number=1, value="u", outcome="unknown", is_placed=False),
+        ],
         held=[held(0, "v0", sent_ms=-1), *strangers, held(9, "u", sent_ms=-1)],
         classes={"kept": 1, "unknown, kept": 1, "unexpected": 8},
     )

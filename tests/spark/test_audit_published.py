@@ -13,9 +13,9 @@ from tests.spark.audit_writers import WITHIN_S, Writer
 from tests.spark.topics import NewTopic
 from tidelog.client.shells.blocking_clients import Producer
 from tidelog.spark.audit.audit import audit
-from tidelog.spark.audit.refused import AuditRefused
-from tidelog.spark.audit.report import Report
-from tidelog.spark.audit.wish import Wish
+from tidelog.spark.audit.errors import AuditRefused
+from tidelog.spark.audit.report import AuditReport
+from tidelog.spark.audit.request import AuditRequest
 
 RECORDS = 10
 
@@ -31,8 +31,8 @@ class Source:
             for partition in (0, 1):
                 writer.send_all(f"order {partition}", RECORDS, partition=partition)
 
-    def audit(self, spark: SparkSession, **more: Any) -> Report:
-        return audit(spark, Wish(journals=(self.journal,), settings=self.settings, **more))
+    def audit(self, spark: SparkSession, **more: Any) -> AuditReport:
+        return audit(spark, AuditRequest(journals=(self.journal,), settings=self.settings, **more))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def table(spark: SparkSession, path: Path, rows: list[tuple[int, int]]) -> Path:
     return path
 
 
-def found(report: Report) -> list[tuple[str, int, int]]:
+def found(report: AuditReport) -> list[tuple[str, int, int]]:
     return [(each["finding"], each["partition"], each["offset"]) for each in report.first]
 
 

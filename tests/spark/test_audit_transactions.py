@@ -19,8 +19,8 @@ from tidelog.client.producer.outcome import SendOk, SendTicket
 from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.audit.audit import audit
-from tidelog.spark.audit.report import Report
-from tidelog.spark.audit.wish import Wish
+from tidelog.spark.audit.report import AuditReport
+from tidelog.spark.audit.request import AuditRequest
 
 pytestmark = [pytest.mark.java, pytest.mark.long]
 
@@ -122,9 +122,9 @@ def journals(kafka3: KafkaCluster, new_topic: NewTopic, tmp_path: Path) -> Itera
     undecided.producer.abort_transaction(60)
 
 
-def judge(spark: SparkSession, kafka3: KafkaCluster, journals: list[Path]) -> Report:
+def judge(spark: SparkSession, kafka3: KafkaCluster, journals: list[Path]) -> AuditReport:
     settings = {"bootstrap.servers": kafka3.bootstrap_servers}
-    return audit(spark, Wish(journals=tuple(journals), settings=settings, is_strict=True))
+    return audit(spark, AuditRequest(journals=tuple(journals), settings=settings, is_strict=True))
 
 
 def test_commits_are_kept_aborts_are_not_and_nothing_is_invented(

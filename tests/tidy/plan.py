@@ -88,7 +88,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     # The mission: brokers in processes of their own, and Spark in processes of its own.
     "demo": ("core.model", "client", "cluster"),
     "cli": (
-        *("core.model", "client", "worlds.runtime", "worlds.simulator"),
+        *("core.model", "client", "judge", "worlds.runtime", "worlds.simulator"),
         *("faults", "cluster", "lab", "demo"),
         *("spark", "spark.java", "spark.session", "spark.audit"),
         *("spark.pipeline", "spark.pipeline.file", "spark.pipeline.job"),

@@ -22,8 +22,8 @@ from tidelog.cli.client_options import (
 from tidelog.cli.ending import FAILED, Misused, verb
 
 if TYPE_CHECKING:
-    from tidelog.spark.audit.report import Report
-    from tidelog.spark.audit.wish import Wish
+    from tidelog.spark.audit.report import AuditReport
+    from tidelog.spark.audit.request import AuditRequest
 
 NAME = "tidelog audit"
 
@@ -121,8 +121,8 @@ def audit(
         tidelog audit --acks acks.jsonl -b localhost:9092 --published orders-clean
         tidelog audit --acks acks.jsonl --segments ./data --published-table tables/orders
 
-    Every record is kept, lost, misplaced, duplicated, reordered, a ghost (refused, but there),
-    aborted but read, or one whose outcome its producer does not know. What retention or compaction
+    Every record is kept, lost, misplaced, duplicated, reordered, refused but present, aborted but
+    read, or one whose outcome its producer does not know. What retention or compaction
     took, what is not committed yet and what others wrote is no finding.
 
     Exit codes: 0 nothing is wrong, 1 there are findings, 2 it could not be judged.
@@ -139,9 +139,9 @@ def audit(
             require_spark(NAME)
         except SparkMissing as error:
             raise Misused(str(error)) from None
-        from tidelog.spark.audit.wish import Wish
+        from tidelog.spark.audit.request import AuditRequest
 
-        wish = Wish(
+        request = AuditRequest(
             journals=tuple(acks),
             topic=topic,
             settings=settings,
@@ -155,7 +155,7 @@ def audit(
             timeout_s=at.timeout_s,
             shown_max=show,
         )
-        report = run_audit(wish, master=master, extra=extra)
+        report = run_audit(request, master=master, extra=extra)
         if as_json:
             print(json.dumps(report.as_json(), ensure_ascii=False))
         else:
@@ -166,13 +166,13 @@ def audit(
         raise typer.Exit(FAILED)
 
 
-def run_audit(wish: Wish, *, master: str | None, extra: dict[str, str]) -> Report:
+def run_audit(request: AuditRequest, *, master: str | None, extra: dict[str, str]) -> AuditReport:
     """Whatever keeps it from a verdict is Misused."""
-    from tidelog.spark.audit.refused import AuditRefused
-    from tidelog.spark.audit.starting import start_and_audit
+    from tidelog.spark.audit.errors import AuditRefused
+    from tidelog.spark.audit.launcher import launch_audit
 
     try:
-        return start_and_audit(wish, app=NAME, master=master, extra=extra, say=_say)
+        return launch_audit(request, app=NAME, master=master, extra=extra, say=_say)
     except AuditRefused as error:
         raise Misused(str(error)) from None
 

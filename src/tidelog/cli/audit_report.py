@@ -9,42 +9,41 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tidelog.judge import anomalies
+
 if TYPE_CHECKING:
-    from tidelog.spark.audit.report import Report
+    from tidelog.spark.audit.report import AuditReport
 
 PIPE_COLUMNS = 160
 """As wide as a line may be where nobody says how wide the terminal is."""
-NOBODY = "not told"
-MEANINGS = {
-    "kept": "told ok, and there",
-    "lost": "told ok, and not there",
-    "misplaced": "told ok, and not where it was said to be",
-    "duplicated": "there more often than it was sent",
-    "ghost": "told refused, and there",
-    "aborted but read": "of an aborted transaction, but readers get it",
-    "hidden": "committed, but readers are told to skip it",
-    "reordered": "behind one that was sent later",
-    "diverged": "replicas differ in what is committed",
-    "corrupt": "a replica cannot read what is committed",
-    "published twice": "a sink made several records of it",
-    "unpublished": "a sink passed it by",
-    "published from nothing": "a sink made something of a record that is not there",
-    "expired": "told ok; the head of the log was deleted",
-    "compacted": "told ok; a later record has its key",
-    "uncommitted": "told ok by the leader alone; not committed yet",
-    "untraceable": "told ok without an offset; the head of the log was deleted",
+UNJOURNALLED = "no journal"
+CLASSES = {
+    "kept": "acknowledged, and there",
+    **{
+        kind.name: kind.meaning
+        for kind in (
+            *(anomalies.LOST, anomalies.MISPLACED, anomalies.DUPLICATED),
+            *(anomalies.REFUSED_BUT_PRESENT, anomalies.ABORTED_BUT_READ, anomalies.HIDDEN),
+            *(anomalies.REORDERED, anomalies.DIVERGED, anomalies.CORRUPT),
+            *(anomalies.PUBLISHED_TWICE, anomalies.UNPUBLISHED, anomalies.PUBLISHED_FROM_NOTHING),
+        )
+    },
+    "expired": "acknowledged; the head of the log was deleted",
+    "compacted": "acknowledged; a later record has its key",
+    "uncommitted": "acknowledged by the leader alone; not committed yet",
+    "untraceable": "acknowledged without an offset; the head of the log was deleted",
     "unknown, kept": "outcome unknown: it is there",
     "unknown, absent": "outcome unknown: it is not there",
-    "refused": "told refused, and not there",
+    "refused": "refused, and not there",
     "aborted": "its transaction was aborted",
     "open": "its transaction is not decided",
-    "identical": "equal to a told record; perhaps of another writer",
-    "unexpected": "no journal knows of it",
+    "identical": "equal to a record of a journal; perhaps of another writer",
+    anomalies.UNEXPECTED.name: "no journal knows of it",
 }
-ORDER = tuple(MEANINGS)
+"""Every class of a record, and what it means, in the order of the table."""
 
 
-def print_report(report: Report, console: Console | None = None) -> None:
+def print_report(report: AuditReport, console: Console | None = None) -> None:
     """Summary, classes, findings, notes, verdict: in this order, the verdict last."""
     if console is None:
         console = Console(highlight=False)
@@ -61,68 +60,68 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console.print(_verdict(report))
 
 
-def _heading(report: Report) -> str:
+def _heading(report: AuditReport) -> str:
     facts = report.facts
     runs = _count(len(report.runs), "run")
     return (
-        f"{facts.topic}: {report.told:,} records were told in {runs}; the topic holds "
-        f"{report.held:,} in {_count(len(facts.partitions), 'partition')}"
+        f"{facts.topic}: {report.outcomes:,} outcomes in {runs}; the topic holds "
+        f"{report.held:,} records in {_count(len(facts.partitions), 'partition')}"
     )
 
 
-def _classes(report: Report) -> Table:
-    """What was told by acks, in columns of their own."""
+def _classes(report: AuditReport) -> Table:
+    """Outcomes by acks, in columns of their own."""
     kinds = sorted({acks for _, acks in report.counts if acks is not None})
     table = Table(box=None, pad_edge=False)
     table.add_column("class")
     for acks in kinds:
         table.add_column(f"acks={acks}", justify="right")
-    table.add_column(NOBODY, justify="right")
+    table.add_column(UNJOURNALLED, justify="right")
     table.add_column("")
     by_class: dict[str, dict[str | None, int]] = {}
-    for (verdict, told_with), count in report.counts.items():
-        by_class.setdefault(verdict, {})[told_with] = count
-    for name in [*ORDER, *sorted(by_class.keys() - set(ORDER))]:
+    for (verdict, sent_with), count in report.counts.items():
+        by_class.setdefault(verdict, {})[sent_with] = count
+    for name in [*CLASSES, *sorted(by_class.keys() - CLASSES.keys())]:
         counted = by_class.get(name)
         if counted is None and name not in ("kept", "lost"):
             continue
         cells = [_cell((counted or {}).get(acks)) for acks in [*kinds, None]]
         is_wrong = bool(counted) and name in report.findings
-        table.add_row(name, *cells, MEANINGS.get(name, ""), style="red" if is_wrong else None)
+        table.add_row(name, *cells, CLASSES.get(name, ""), style="red" if is_wrong else None)
     return table
 
 
-def _published(report: Report) -> str:
-    told = report.published
-    assert told is not None
-    text = f"published: {told.records:,} records of {told.sources:,} source records"
-    if told.waiting:
-        text += f"; {told.waiting:,} wait behind the newest published one"
-    if told.filtered:
-        text += f"; {told.filtered:,} were passed by, which is allowed"
+def _published(report: AuditReport) -> str:
+    counts = report.published
+    assert counts is not None
+    text = f"published: {counts.records:,} records of {counts.sources:,} source records"
+    if counts.waiting:
+        text += f"; {counts.waiting:,} wait behind the newest published one"
+    if counts.filtered:
+        text += f"; {counts.filtered:,} were passed by, which is allowed"
     return text
 
 
-def _findings(report: Report) -> Table:
+def _findings(report: AuditReport) -> Table:
     total = sum(report.findings.values())
     shown = len(report.first)
     title = _count(total, "finding") + (f", the first {shown}" if shown < total else "")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("finding", "place", "epoch", "replicas", "record", "told", "evidence"):
+    for name in ("finding", "offset", "epoch", "replicas", "record", "outcome", "evidence"):
         table.add_column(name, overflow="fold")
     for each in report.first:
         table.add_row(*_finding(report, each))
     return table
 
 
-def _finding(report: Report, each: dict[str, Any]) -> list[str]:
+def _finding(report: AuditReport, each: dict[str, Any]) -> list[str]:
     offset = "" if each["offset"] is None else f" @ {each['offset']}"
     record = "-"
     if each["run"] is not None:
         record = f"{each['run']} number {each['number']} (line {each['line']})"
-    told = "-"
+    outcome = "-"
     if each["told"] is not None:
-        told = each["told"] + (f" at {each['told_at']}" if each["told_at"] else "")
+        outcome = each["told"] + (f" at {each['told_at']}" if each["told_at"] else "")
     replicas = each["replicas"]
     return [
         each["finding"],
@@ -130,7 +129,7 @@ def _finding(report: Report, each: dict[str, Any]) -> list[str]:
         _cell(each["leader_epoch"]),
         "-" if replicas is None else ",".join(map(str, replicas)) or "none",
         record + (f" key {_key(each['key'])}" if each["key"] is not None else ""),
-        told,
+        outcome,
         each["evidence"],
     ]
 
@@ -139,7 +138,7 @@ def _key(key: bytes) -> str:
     return json.dumps(bytes(key).decode(errors="replace"), ensure_ascii=False)
 
 
-def _verdict(report: Report) -> Text:
+def _verdict(report: AuditReport) -> Text:
     if report.is_clean:
         return Text("no finding: nothing that was acknowledged is lost", style="bold green")
     words = ", ".join(f"{count:,} {name}" for name, count in sorted(report.findings.items()))

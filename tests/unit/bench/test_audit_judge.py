@@ -15,7 +15,12 @@ PLANTED: set[Finding] = {
     *(("lost", 0, 0), ("lost", 0, 6), ("lost", 1, 0), ("lost", 1, 6)),
     *(("reordered", 0, 2), ("reordered", 0, 8), ("reordered", 1, 2), ("reordered", 1, 8)),
     *(("duplicated", 0, 13), ("duplicated", 0, 14), ("duplicated", 1, 12), ("duplicated", 1, 13)),
-    *(("ghost", 0, 15), ("ghost", 0, 16), ("ghost", 1, 14), ("ghost", 1, 15)),
+    *(
+        ("refused but present", 0, 15),
+        ("refused but present", 0, 16),
+        ("refused but present", 1, 14),
+        ("refused but present", 1, 15),
+    ),
 }
 
 
@@ -29,7 +34,7 @@ def test_what_is_planted_is_known_by_name_and_place() -> None:
         ([], [], "each at its place, and nothing else"),
         ([("lost", 0, 6)], [], "NOT found: 1 ('lost', 0, 6)"),
         ([], [("lost", 0, 7)], "INVENTED: 1 ('lost', 0, 7)"),
-        ([], [("ghost", 1, 14)], "INVENTED: 1 ('ghost', 1, 14)"),
+        ([], [("refused but present", 1, 14)], "INVENTED: 1 ('refused but present', 1, 14)"),
         ([("lost", 0, 6)], [("lost", 0, 7)], "NOT found: 1 ('lost', 0, 6)"),
         ([("lost", 0, 6)], [("reordered", 0, 6)], "INVENTED: 1 ('reordered', 0, 6)"),
     ],

@@ -1,7 +1,7 @@
 """The audit: journals, topic and what a sink published go in, a report comes out.
 
 Everything here is order: who is read, what is compared with what. The judgements are in pairing.py,
-verdict.py and anomalies/.
+rules.py and classification.py.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidelog.spark.audit.anomalies.corrupt import corrupt
-from tidelog.spark.audit.anomalies.diverged import diverged, odd_batches
-from tidelog.spark.audit.broker_facts import BrokerFacts, ask_brokers
+from tidelog.spark.audit.acknowledged import acknowledged_frame, run_frame
+from tidelog.spark.audit.audited_topic import AuditedTopic
 from tidelog.spark.audit.broker_frames import held_frame
-from tidelog.spark.audit.facts import TopicFacts
+from tidelog.spark.audit.broker_metadata import BrokerTopic, describe_topic
+from tidelog.spark.audit.classification import Strictness, classified, counts, findings
+from tidelog.spark.audit.errors import AuditRefused, refusal_in_trace
 from tidelog.spark.audit.findings import COLUMNS
-from tidelog.spark.audit.journal_index import Run, index_journals
+from tidelog.spark.audit.journal_index import JournalRun, index_journals
 from tidelog.spark.audit.pairs import Pairs, fence_frame, pair
-from tidelog.spark.audit.publishing import judge_published
-from tidelog.spark.audit.refused import AuditRefused, told_by_a_task
-from tidelog.spark.audit.replica_facts import facts_from_disks, floor_frame, one_topic_id
+from tidelog.spark.audit.published import judge_published
+from tidelog.spark.audit.replica_lookup import with_replicas
+from tidelog.spark.audit.replica_rules import corrupt, diverged, odd_batches
 from tidelog.spark.audit.replicas import find_replicas
-from tidelog.spark.audit.report import Published, Report
+from tidelog.spark.audit.report import AuditReport, PublishedCounts
+from tidelog.spark.audit.request import AuditRequest
 from tidelog.spark.audit.segment_frames import (
     batch_frame,
+    facts_from_disks,
+    floor_frame,
     leading,
     logs,
+    one_topic_id,
     record_frame,
     record_frame_of_batches,
     stretches,
 )
 from tidelog.spark.audit.tasks import own_session, size_for
-from tidelog.spark.audit.told import run_frame, told_frame
-from tidelog.spark.audit.verdict import Rules, classified, counts, findings
-from tidelog.spark.audit.whereabouts import with_replicas
-from tidelog.spark.audit.wish import Wish
 
 RECORD_BYTES = 100
 """A guess, to know how much work a file is."""
@@ -54,9 +55,9 @@ Say = Callable[[str], None]
 class _Topic:
     """What is known of the topic, and its records."""
 
-    facts: TopicFacts
+    facts: AuditedTopic
     held: DataFrame
-    told: BrokerFacts | None
+    at_brokers: BrokerTopic | None
     batches: DataFrame | None = None
     floors: DataFrame | None = None
     is_sound: bool = True
@@ -65,18 +66,18 @@ class _Topic:
 
 def audit(
     spark: SparkSession,
-    wish: Wish,
+    request: AuditRequest,
     say: Say = lambda text: None,
     journals: Journals | None = None,
-) -> Report:
+) -> AuditReport:
     """AuditRefused if the input is not what it should be; whatever is found is in the report.
 
     `journals` may have been looked at before.
     """
     try:
-        return _Audit(own_session(spark), wish, say).make(journals or journals_of(wish))
+        return _Audit(own_session(spark), request, say).make(journals or read_journals(request))
     except PythonException as error:
-        refused = told_by_a_task(str(error))
+        refused = refusal_in_trace(str(error))
         if refused is None:
             raise
         raise refused from None
@@ -87,15 +88,15 @@ class Journals:
     """The topic, the runs that are about it, and what to say of them."""
 
     topic: str
-    runs: list[Run]
+    runs: list[JournalRun]
     notes: list[str]
 
 
-def journals_of(wish: Wish) -> Journals:
+def read_journals(request: AuditRequest) -> Journals:
     """What the journals are about; AuditRefused if they are none."""
-    runs = index_journals(list(wish.journals))
+    runs = index_journals(list(request.journals))
     topics = sorted({run.topic for run in runs})
-    topic = wish.topic
+    topic = request.topic
     if topic is None:
         if len(topics) != 1:
             raise AuditRefused(
@@ -116,13 +117,13 @@ def journals_of(wish: Wish) -> Journals:
 
 
 class _Audit:
-    def __init__(self, spark: SparkSession, wish: Wish, say: Say) -> None:
+    def __init__(self, spark: SparkSession, request: AuditRequest, say: Say) -> None:
         self._spark = spark
-        self._wish = wish
+        self._request = request
         self._say = say
         self._kept: list[DataFrame] = []
 
-    def make(self, journals: Journals) -> Report:
+    def make(self, journals: Journals) -> AuditReport:
         runs = journals.runs
         entries = sum(run.entries for run in runs)
         self._say(f"{entries:,} outcomes in {len(runs)} runs about {journals.topic}")
@@ -130,7 +131,10 @@ class _Audit:
             topic = self._topic(journals.topic, entries)
             _check_topic_id(runs, topic.facts)
             pairs = pair(
-                told_frame(self._spark, runs), topic.held, run_frame(self._spark, runs), topic.facts
+                acknowledged_frame(self._spark, runs),
+                topic.held,
+                run_frame(self._spark, runs),
+                topic.facts,
             )
             self._kept += pairs.kept
             self._say(f"{pairs.held:,} records in the topic; judging")
@@ -142,44 +146,49 @@ class _Audit:
     # Where the topic is.
 
     def _topic(self, name: str, entries: int) -> _Topic:
-        told = None
-        if self._wish.settings is not None:
+        at_brokers = None
+        if self._request.settings is not None:
             self._say(f"asking brokers about {name}")
-            told = ask_brokers(self._wish.settings, name, timeout_s=self._wish.timeout_s)
-            size_for(self._spark, max(entries, told.topic.records_max))
-        if not self._wish.segments:
-            assert told is not None and self._wish.settings is not None
-            held = held_frame(self._spark, self._wish.settings, told)
-            return _Topic(facts=told.topic, held=held, told=told)
-        return self._topic_on_disks(name, told, entries)
+            at_brokers = describe_topic(
+                self._request.settings, name, timeout_s=self._request.timeout_s
+            )
+            size_for(self._spark, max(entries, at_brokers.topic.records_max))
+        if not self._request.segments:
+            assert at_brokers is not None and self._request.settings is not None
+            held = held_frame(self._spark, self._request.settings, at_brokers)
+            return _Topic(facts=at_brokers.topic, held=held, at_brokers=at_brokers)
+        return self._topic_on_disks(name, at_brokers, entries)
 
-    def _topic_on_disks(self, name: str, told: BrokerFacts | None, entries: int) -> _Topic:
-        replicas = find_replicas(self._wish.segments, name)
+    def _topic_on_disks(self, name: str, at_brokers: BrokerTopic | None, entries: int) -> _Topic:
+        replicas = find_replicas(self._request.segments, name)
         if not replicas:
             raise AuditRefused(f"--segments: no replica of topic {name!r} is in these directories")
         size_bytes = sum(segment.size_bytes for each in replicas for segment in each.segments)
         size_for(self._spark, max(entries, size_bytes // RECORD_BYTES))
         self._say(f"walking the segments of {len(replicas)} replicas")
         topic_id = one_topic_id(replicas)
-        if told is not None and topic_id not in (None, told.topic.topic_id):
+        if at_brokers is not None and topic_id not in (None, at_brokers.topic.topic_id):
             raise AuditRefused(
                 f"the segments are of topic id {topic_id}, the brokers' {name} is "
-                f"{told.topic.topic_id}: it was deleted and made anew"
+                f"{at_brokers.topic.topic_id}: it was deleted and made anew"
             )
         batches = self._keep(batch_frame(self._spark, replicas))
         found = logs(batches, replicas)
         leaders = leading(found)
-        floors = floor_frame(self._spark, found, leaders, told)
-        if told is not None:
-            assert self._wish.settings is not None
-            facts, held = told.topic, held_frame(self._spark, self._wish.settings, told)
+        floors = floor_frame(self._spark, found, leaders, at_brokers)
+        if at_brokers is not None:
+            assert self._request.settings is not None
+            facts, held = (
+                at_brokers.topic,
+                held_frame(self._spark, self._request.settings, at_brokers),
+            )
         else:
-            facts = facts_from_disks(name, found, leaders, is_compacted=self._wish.is_compacted)
+            facts = facts_from_disks(name, found, leaders, is_compacted=self._request.is_compacted)
             held = record_frame(self._spark, stretches(batches, leaders)).where(_in_fences(facts))
         return _Topic(
             facts=facts,
             held=held,
-            told=told,
+            at_brokers=at_brokers,
             batches=batches,
             floors=floors,
             is_sound=all(log.is_sound for log in found),
@@ -192,20 +201,26 @@ class _Audit:
 
     # What became of it.
 
-    def _report(self, topic: _Topic, runs: list[Run], pairs: Pairs, notes: list[str]) -> Report:
-        rules = Rules(
-            is_strict=self._wish.is_strict,
+    def _report(
+        self, topic: _Topic, runs: list[JournalRun], pairs: Pairs, notes: list[str]
+    ) -> AuditReport:
+        rules = Strictness(
+            is_strict=self._request.is_strict,
             is_any_cut=any(run.is_cut for run in runs),
             uses_timestamps=pairs.uses_timestamps,
         )
         judged = classified(pairs.rows, rules)
         counted = counts(judged)
         wrong = [findings(judged, rules), *self._about_replicas(topic)]
-        published: Published | None = None
-        if self._wish.has_published:
+        published: PublishedCounts | None = None
+        if self._request.has_published:
             self._say("reading what was published")
             found, published, more = judge_published(
-                self._spark, self._wish, topic.facts, pairs, fence_frame(self._spark, topic.facts)
+                self._spark,
+                self._request,
+                topic.facts,
+                pairs,
+                fence_frame(self._spark, topic.facts),
             )
             wrong += found
             notes = [*notes, *more]
@@ -216,12 +231,12 @@ class _Audit:
         }
         if by_name and topic.batches is not None:
             together = self._keep(with_replicas(together, topic.batches))
-        if self._wish.out is not None:
-            together.write.mode("overwrite").parquet(str(self._wish.out))
-        return Report(
+        if self._request.out is not None:
+            together.write.mode("overwrite").parquet(str(self._request.out))
+        return AuditReport(
             facts=topic.facts,
             runs=tuple(runs),
-            told=pairs.told,
+            outcomes=pairs.outcomes,
             held=pairs.held,
             counts=counted,
             findings=by_name,
@@ -242,7 +257,7 @@ class _Audit:
                     record_frame_of_batches(theirs),
                     record_frame_of_batches(ours),
                     topic.floors,
-                    is_compacted=topic.facts.is_compacted or self._wish.is_compacted,
+                    is_compacted=topic.facts.is_compacted or self._request.is_compacted,
                 )
             )
         return found
@@ -250,7 +265,7 @@ class _Audit:
     def _first(self, together: DataFrame) -> list[dict[str, Any]]:
         rows = (
             together.orderBy("finding", "partition", "offset", "number")
-            .limit(self._wish.shown_max)
+            .limit(self._request.shown_max)
             .withColumn("told_at", f.date_format("told_at", _TIME))
             .select(*COLUMNS)
             .collect()
@@ -258,7 +273,7 @@ class _Audit:
         return [row.asDict() for row in rows]
 
 
-def _in_fences(facts: TopicFacts) -> Any:
+def _in_fences(facts: AuditedTopic) -> Any:
     """Only what is part of the log: a segment may begin before the log's start."""
     inside = f.lit(False)
     for each in facts.partitions.values():
@@ -268,7 +283,7 @@ def _in_fences(facts: TopicFacts) -> Any:
     return inside
 
 
-def _check_topic_id(runs: Sequence[Run], facts: TopicFacts) -> None:
+def _check_topic_id(runs: Sequence[JournalRun], facts: AuditedTopic) -> None:
     for run in runs:
         if run.topic_id is not None and facts.topic_id not in (None, run.topic_id):
             raise AuditRefused(
@@ -277,7 +292,7 @@ def _check_topic_id(runs: Sequence[Run], facts: TopicFacts) -> None:
             )
 
 
-def _notes(rules: Rules, counted: dict[tuple[str, str | None], int]) -> list[str]:
+def _notes(rules: Strictness, counted: dict[tuple[str, str | None], int]) -> list[str]:
     notes = []
     if rules.is_strict and rules.is_any_cut:
         notes.append("--strict condemns no unexpected record, since a journal is cut")

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tidelog.core.wire.control_records import read_end_txn_marker
 from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch, batches, crc_is_valid
 from tidelog.core.wire.records import iterate
-from tidelog.spark.audit.transactions import Marker
+from tidelog.spark.audit.transactions import TransactionMarker
 from tidelog.spark.columns.decode import ColumnDecoder
 
 ROWS = pa.schema(
@@ -50,7 +50,7 @@ class Walked(NamedTuple):
     position: int
     header: BatchHeader
     is_sound: bool
-    marker: Marker | None
+    marker: TransactionMarker | None
 
 
 @dataclass(slots=True)
@@ -78,12 +78,12 @@ def walk(view: memoryview, tail: Tail) -> Iterator[Walked]:
         tail.reason = "a batch that is cut"
 
 
-def _marker(view: memoryview, position: int, header: BatchHeader) -> Marker | None:
+def _marker(view: memoryview, position: int, header: BatchHeader) -> TransactionMarker | None:
     """None for control records that end no transaction."""
     for record in iterate(view, position):
-        told = read_end_txn_marker(record)
-        if told is not None:
-            return Marker(record.offset, header.producer_id, told.commit)
+        marker = read_end_txn_marker(record)
+        if marker is not None:
+            return TransactionMarker(record.offset, header.producer_id, marker.commit)
     return None
 
 
@@ -184,3 +184,29 @@ def producer_times_ms(columns: pa.RecordBatch) -> pa.Array:
     times_us = columns.column("timestamp").cast(pa.int64()).to_numpy(zero_copy_only=False)
     is_appended = columns.column("timestampType").to_numpy(zero_copy_only=False) != _CREATE_TIME
     return pa.array(times_us // 1_000, mask=is_appended)
+
+
+class RowBuffer:
+    """Rows made one by one, handed over as Arrow batches of a fair size."""
+
+    ROWS_MAX = 16_384
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._columns: list[list[object]] = [[] for _ in schema]
+
+    def append(self, *row: object) -> None:
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._columns[0]) >= self.ROWS_MAX
+
+    def take(self) -> pa.RecordBatch:
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(self._columns, self._schema, strict=True)
+        ]
+        self._columns = [[] for _ in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -1,10 +1,12 @@
 """A finding: one record about which something is wrong, with all the evidence, as a row.
 
-Every anomaly says which pairs it condemns (`condition`) and in which words (`evidence`); what the
-row holds besides is the same for all of them.
+Every rule says which pairs it condemns and in which words; what the row holds besides is the same
+for all of them. The columns are the structured evidence, `evidence` is the sentence for people.
 """
 
 from __future__ import annotations
+
+from string import Formatter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -49,14 +51,18 @@ def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
     )
 
 
-def sentence(*parts: str | Column) -> Column:
-    """Text and columns as one text; a null shows as `?`."""
-    return f.concat(
-        *(
-            f.lit(part) if isinstance(part, str) else f.coalesce(part.cast("string"), f.lit("?"))
-            for part in parts
-        )
-    )
+def sentence(text: str, **columns: Column | str) -> Column:
+    """The text with a column for each name in braces: a given one, or the pair's own column of this
+    name. A null shows as `?`."""
+    parts: list[Column] = []
+    for words, name, _, _ in Formatter().parse(text):
+        if words:
+            parts.append(f.lit(words))
+        if name is not None:
+            value = columns.get(name, f.col(name))
+            column = f.lit(value) if isinstance(value, str) else value
+            parts.append(f.coalesce(column.cast("string"), f.lit("?")))
+    return f.concat(*parts)
 
 
 def bare_finding(frame: DataFrame, name: str, evidence: Column) -> DataFrame:

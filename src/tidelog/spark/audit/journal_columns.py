@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
-from tidelog.spark.audit.journal_index import Slice
-from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.errors import AuditRefused
+from tidelog.spark.audit.journal_index import JournalSlice
 
 OUTCOMES = ("ok", "refused", "unknown")
 TRANSACTION_OUTCOMES = ("committed", "aborted", "unknown")
@@ -76,7 +76,7 @@ for _digit, _letters in enumerate(zip(b"0123456789abcdef", b"0123456789ABCDEF", 
     _NIBBLES[list(_letters)] = _digit
 
 
-def read_slice(at: Slice) -> Iterator[pa.RecordBatch]:
+def read_slice(at: JournalSlice) -> Iterator[pa.RecordBatch]:
     """The rows of one slice. AuditRefused names the line that is no entry."""
     with Path(at.path).open("rb") as file:
         file.seek(at.start_position)
@@ -123,11 +123,11 @@ def _are_entries(table: pa.Table) -> bool:
     number, outcome = table.column("number"), table.column("outcome")
     is_ending = pc.is_null(number)
     is_known = pc.is_in(outcome, value_set=pa.array(OUTCOMES))
-    is_told = pc.is_in(outcome, value_set=pa.array(TRANSACTION_OUTCOMES))
+    is_ending_known = pc.is_in(outcome, value_set=pa.array(TRANSACTION_OUTCOMES))
     is_ok = pc.equal(outcome, "ok")
     is_placed = pc.is_valid(table.column("partition"))
     is_entry = pc.and_(is_known, pc.or_(pc.invert(is_ok), is_placed))
-    is_verdict = pc.and_(is_told, pc.is_valid(table.column("transaction")))
+    is_verdict = pc.and_(is_ending_known, pc.is_valid(table.column("transaction")))
     is_sound = pc.if_else(is_ending, is_verdict, is_entry)
     if not _holds_everywhere(is_sound):
         return False
@@ -213,36 +213,38 @@ def _read_line_by_line(data: bytes, *, path: str, first_line: int) -> pa.Table:
 def _entry(text: bytes) -> dict[str, Any]:
     """One line's fields; ValueError says what is wrong with them."""
     try:
-        told = json.loads(text)
+        entry = json.loads(text)
     except ValueError as error:
         raise ValueError(f"no JSON ({error})") from None
-    if not isinstance(told, dict):
+    if not isinstance(entry, dict):
         raise ValueError("no entry: not an object")
-    _check_kinds(told)
-    if told.get("number") is None:
-        if told.get("transaction") is None:
+    _check_kinds(entry)
+    if entry.get("number") is None:
+        if entry.get("transaction") is None:
             raise ValueError("an entry without a number")
-        if told.get("outcome") not in TRANSACTION_OUTCOMES:
-            raise ValueError(f"a transaction with the outcome {told.get('outcome')!r}")
-    elif told.get("outcome") not in OUTCOMES:
-        raise ValueError(f"the outcome {told.get('outcome')!r}; it is one of {', '.join(OUTCOMES)}")
-    elif told["outcome"] == "ok" and told.get("partition") is None:
+        if entry.get("outcome") not in TRANSACTION_OUTCOMES:
+            raise ValueError(f"a transaction with the outcome {entry.get('outcome')!r}")
+    elif entry.get("outcome") not in OUTCOMES:
+        raise ValueError(
+            f"the outcome {entry.get('outcome')!r}; it is one of {', '.join(OUTCOMES)}"
+        )
+    elif entry["outcome"] == "ok" and entry.get("partition") is None:
         raise ValueError("ok, but no partition")
-    return {**told, **_key_of(told.get("key"))}
+    return {**entry, **_key_of(entry.get("key"))}
 
 
-def _check_kinds(told: dict[str, Any]) -> None:
+def _check_kinds(entry: dict[str, Any]) -> None:
     for name in _NUMBERS:
-        value = told.get(name)
+        value = entry.get(name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise ValueError(f"{name} is {value!r}, not a whole number")
     for name in ("number", "partition", "offset"):
-        if told.get(name) is not None and told[name] < 0:
-            raise ValueError(f"{name} is {told[name]}, below 0")
+        if entry.get(name) is not None and entry[name] < 0:
+            raise ValueError(f"{name} is {entry[name]}, below 0")
     for name in _TEXTS:
-        if told.get(name) is not None and not isinstance(told[name], str):
-            raise ValueError(f"{name} is {told[name]!r}, not a text")
-    digest = told.get("value_sha256")
+        if entry.get(name) is not None and not isinstance(entry[name], str):
+            raise ValueError(f"{name} is {entry[name]!r}, not a text")
+    digest = entry.get("value_sha256")
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", str(digest)):
         raise ValueError(f"value_sha256 is {digest!r}, not 64 hexadecimal digits")
 

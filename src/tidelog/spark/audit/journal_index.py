@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.errors import AuditRefused
 
 FORMAT = "tidelog-acks"
 VERSION = 1
@@ -25,7 +25,7 @@ _ENDS = b'{"end"'
 _SHOWN_CHARACTERS = 60
 
 
-class Slice(NamedTuple):
+class JournalSlice(NamedTuple):
     """Whole lines of one run: entries only."""
 
     path: str
@@ -37,7 +37,7 @@ class Slice(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class JournalRun:
     """One producer's run, as its first line names it."""
 
     index: int
@@ -57,27 +57,27 @@ class Run:
     is_mixed: bool = False
     """It has more lines than outcomes: another producer wrote into it at the same time."""
     entries: int = 0
-    slices: list[Slice] = field(default_factory=list)
+    slices: list[JournalSlice] = field(default_factory=list)
 
     @property
     def is_cut(self) -> bool:
         return self.cut is not None
 
 
-def index_journals(paths: list[Path], *, slice_bytes: int = SLICE_BYTES) -> list[Run]:
+def index_journals(paths: list[Path], *, slice_bytes: int = SLICE_BYTES) -> list[JournalRun]:
     """Every run of these files, numbered over all of them. AuditRefused names file and line."""
-    runs: list[Run] = []
+    runs: list[JournalRun] = []
     for path in paths:
         _Indexing(path, runs, slice_bytes).index()
     return runs
 
 
 class _Indexing:
-    def __init__(self, path: Path, runs: list[Run], slice_bytes: int) -> None:
+    def __init__(self, path: Path, runs: list[JournalRun], slice_bytes: int) -> None:
         self._path = path
         self._runs = runs
         self._slice_bytes = slice_bytes
-        self._open: Run | None = None
+        self._open: JournalRun | None = None
         self._line = 1
         self._has_any = False
 
@@ -126,7 +126,7 @@ class _Indexing:
             return
         end = position + len(lines)
         self._open.slices.append(
-            Slice(str(self._path), self._open.index, position, end, self._line)
+            JournalSlice(str(self._path), self._open.index, position, end, self._line)
         )
         self._open.entries += count
         self._line += count
@@ -139,15 +139,17 @@ class _Indexing:
         self._open.cut = f"line {line} is cut"
 
     def _has_begun(self, line: bytes) -> None:
-        told = self._parsed(line)
-        if told.get("journal") != FORMAT:
-            raise self._refusal(self._line, f"a journal of {told.get('journal')!r}, not {FORMAT!r}")
-        if told.get("version") != VERSION:
+        fields = self._parsed(line)
+        if fields.get("journal") != FORMAT:
             raise self._refusal(
-                self._line, f"version {told.get('version')!r}; this release knows {VERSION}"
+                self._line, f"a journal of {fields.get('journal')!r}, not {FORMAT!r}"
+            )
+        if fields.get("version") != VERSION:
+            raise self._refusal(
+                self._line, f"version {fields.get('version')!r}; this release knows {VERSION}"
             )
         try:
-            run = _run(told, index=len(self._runs), path=str(self._path), line=self._line)
+            run = _run(fields, index=len(self._runs), path=str(self._path), line=self._line)
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal(self._line, f"a first line of a run without {error}") from None
         self._runs.append(run)
@@ -161,23 +163,23 @@ class _Indexing:
             )
         counts: Any = self._parsed(line).get("end")
         try:
-            told = sum([int(counts[word]) for word in ("ok", "refused", "unknown")])
+            outcomes = sum([int(counts[word]) for word in ("ok", "refused", "unknown")])
         except (KeyError, TypeError, ValueError):
             raise self._refusal(self._line, "a last line of a run without its counts") from None
-        is_whole = told == self._open.entries or self._open.is_transactional
+        is_whole = outcomes == self._open.entries or self._open.is_transactional
         self._open.cut = (
-            None if is_whole else f"it has {self._open.entries} lines for {told} outcomes"
+            None if is_whole else f"it has {self._open.entries} lines for {outcomes} outcomes"
         )
-        self._open.is_mixed = not is_whole and self._open.entries > told
+        self._open.is_mixed = not is_whole and self._open.entries > outcomes
         self._open = None
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
-            told = json.loads(line)
+            fields = json.loads(line)
         except ValueError as error:
             raise self._refusal(self._line, f"no JSON ({error})") from None
-        assert isinstance(told, dict), "it begins with a brace"
-        return told
+        assert isinstance(fields, dict), "it begins with a brace"
+        return fields
 
     def _runs_here(self) -> bool:
         return bool(self._runs) and self._runs[-1].path == str(self._path)
@@ -186,20 +188,20 @@ class _Indexing:
         return AuditRefused(f"{self._path}:{line}: {reason}")
 
 
-def _run(told: dict[str, Any], *, index: int, path: str, line: int) -> Run:
-    acks = str(told["acks"])
-    return Run(
+def _run(fields: dict[str, Any], *, index: int, path: str, line: int) -> JournalRun:
+    acks = str(fields["acks"])
+    return JournalRun(
         index=index,
         path=path,
         line=line,
-        name=str(told["run"]),
-        topic=str(told["topic"]),
-        topic_id=told.get("topic_id"),
+        name=str(fields["run"]),
+        topic=str(fields["topic"]),
+        topic_id=fields.get("topic_id"),
         acks="all" if acks == "-1" else acks,
-        is_idempotent=bool(told["idempotence"]),
-        is_transactional=told.get("transactional_id") is not None,
-        began_ms=told.get("began_ms"),
-        began_us=told.get("began_us"),
+        is_idempotent=bool(fields["idempotence"]),
+        is_transactional=fields.get("transactional_id") is not None,
+        began_ms=fields.get("began_ms"),
+        began_us=fields.get("began_us"),
     )
 
 
@@ -219,8 +221,8 @@ def _special_lines(block: bytes) -> list[tuple[int, int]]:
     A run may begin behind a line that was never finished. In a string of JSON its first characters
     would be escaped, so they mean what they say wherever they stand.
     """
-    starts = list(_places(block, _BEGINS))
-    starts += [at + 1 for at in _places(block, b"\n" + _ENDS)]
+    starts = list(_positions(block, _BEGINS))
+    starts += [at + 1 for at in _positions(block, b"\n" + _ENDS)]
     starts += [0] if block.startswith(_ENDS) else []
     found = []
     for start in sorted(starts):
@@ -229,7 +231,7 @@ def _special_lines(block: bytes) -> list[tuple[int, int]]:
     return found
 
 
-def _places(block: bytes, word: bytes) -> Iterator[int]:
+def _positions(block: bytes, word: bytes) -> Iterator[int]:
     at = block.find(word)
     while at >= 0:
         yield at

@@ -2,7 +2,7 @@
 
 An answer names an offset, so most records are found there at once: same key, same value. What is
 left over is paired by content: partition, key, value and the producer's timestamp. Of equal records
-each one that was told gets one of the log, in order, so that none is found twice, and none is
+each one with an outcome gets one of the log, in order, so that none is found twice, and none is
 missed because an equal one is there. What the log has more is a copy.
 """
 
@@ -14,35 +14,35 @@ from pyspark.sql import functions as f
 from tidelog.spark.audit.transactions import ABORTED
 
 BY_OFFSET, BY_CONTENT = "offset", "content"
-_TOLD = (
+_OUTCOME = (
     *("run", "line", "number", "outcome", "is_committed", "told_offset"),
     *("error", "reason", "sent_us", "told_us"),
 )
 _HELD = ("offset", "leader_epoch", "state", "is_visible")
 _CONTENT = ("partition", "key", "digest", "timestamp_ms")
-PAIR = (*_TOLD, *_CONTENT, *_HELD, "standing_epoch", "matched_by", "is_copy")
+PAIR = (*_OUTCOME, *_CONTENT, *_HELD, "standing_epoch", "matched_by", "is_copy")
 """A pair has what was told (all null: nobody was told of it), what is held (all null: nothing is),
 or both. `standing_epoch` is the leader epoch of another record that stands where this one was said
-to be. A copy is a record of the log that repeats one which was told, and names that one."""
+to be. A copy is a record of the log that repeats one with an outcome, and names that one."""
 _PRIORITY = ("ok", "unknown", "aborted", "refused")
 """Who gets a record first that several may claim: accusations come last."""
 SMALL_ROWS = 100_000
 """So many may go to every task, and are not worth being told apart."""
 
 
-def by_offset(told: DataFrame, held: DataFrame) -> DataFrame:
+def by_offset(outcomes: DataFrame, held: DataFrame) -> DataFrame:
     """Each told record with what stands at its offset, and `is_match`: whether that is it.
 
-    A record that stands alone, or that was told without an offset, has a row of its own.
+    A record that stands alone, or has an outcome without an offset, has a row of its own.
     """
-    ours = told.select(
-        *(name for name in _TOLD if name != "told_offset"),
+    ours = outcomes.select(
+        *(name for name in _OUTCOME if name != "told_offset"),
         f.col("offset").alias("told_offset"),
         f.col("partition").alias("told_partition"),
         f.col("key").alias("told_key"),
         f.col("digest").alias("told_digest"),
         f.col("timestamp_ms").alias("told_timestamp_ms"),
-        # Where no offset was told nothing shall match, and the rows shall not meet in one task.
+        # Where there is no offset nothing shall match, and the rows shall not meet in one task.
         f.coalesce("partition", f.lit(-1)).alias("at_partition"),
         f.coalesce(f.col("offset"), -1 - f.col("number")).alias("at_offset"),
     )
@@ -72,7 +72,7 @@ def by_offset(told: DataFrame, held: DataFrame) -> DataFrame:
 def matched(exact: DataFrame) -> DataFrame:
     """Those that are where they were said to be, as pairs."""
     return exact.where("is_match").select(
-        *_TOLD,
+        *_OUTCOME,
         f.col("at_partition").alias("partition"),
         *("key", "digest", "timestamp_ms", *_HELD),
         f.lit(None).cast("int").alias("standing_epoch"),
@@ -81,11 +81,11 @@ def matched(exact: DataFrame) -> DataFrame:
     )
 
 
-def told_left(left: DataFrame) -> DataFrame:
+def acknowledged_left(left: DataFrame) -> DataFrame:
     """What was told and is not where it was said to be, as pairs without a partner."""
     nothing = {"offset": "bigint", "leader_epoch": "int", "state": "tinyint"}
     return left.where("run is not null").select(
-        *_TOLD,
+        *_OUTCOME,
         f.col("told_partition").alias("partition"),
         f.col("told_key").alias("key"),
         f.col("told_digest").alias("digest"),
@@ -105,7 +105,9 @@ def held_left(left: DataFrame) -> DataFrame:
     )
 
 
-def kin(exact: DataFrame, held: DataFrame, *, held_rows: int, uses_timestamps: bool) -> DataFrame:
+def equal_records(
+    exact: DataFrame, held: DataFrame, *, held_rows: int, uses_timestamps: bool
+) -> DataFrame:
     """Of what was found by its offset, the records whose equals are left over."""
     wanted = held.where(f.col("state") != ABORTED).select(
         *(f.col(name).alias(f"left_{name}") for name in _CONTENT)
@@ -115,15 +117,15 @@ def kin(exact: DataFrame, held: DataFrame, *, held_rows: int, uses_timestamps: b
     return matched(exact).join(wanted, _is_equal("left", uses_timestamps), "left_semi")
 
 
-def told_apart(
-    held: DataFrame, told: DataFrame, *, uses_timestamps: bool, is_placed: bool = True
+def split_by_content(
+    held: DataFrame, outcomes: DataFrame, *, uses_timestamps: bool, is_placed: bool = True
 ) -> tuple[DataFrame, DataFrame]:
-    """Left-over records that equal one which was told, and those of other writers.
+    """Left-over records that equal one with an outcome, and those of other writers.
 
     A topic may have many others. They need no partner, so they are not gathered by content: equal
     ones would all meet in one row.
     """
-    ours = told.select(*(f.col(name).alias(f"told_{name}") for name in _CONTENT))
+    ours = outcomes.select(*(f.col(name).alias(f"told_{name}") for name in _CONTENT))
     is_equal = _is_equal("told", uses_timestamps, is_placed=is_placed)
     return held.join(ours, is_equal, "left_semi"), held.join(ours, is_equal, "left_anti")
 
@@ -141,38 +143,38 @@ def _is_equal(other: str, uses_timestamps: bool, *, is_placed: bool = True) -> C
 
 
 def by_content(
-    told: DataFrame,
+    outcomes: DataFrame,
     held: DataFrame,
-    kin: DataFrame,
+    equal_records: DataFrame,
     *,
     uses_timestamps: bool,
     is_placed: bool = True,
 ) -> DataFrame:
     """Left-over records of both sides as pairs; what has no partner stands alone.
 
-    Equal records come together, those that were told in the order in which they may claim one.
-    What the log has more than was told is a copy of the first that was told, found or not. What
-    was told without a partition may be in any: then `is_placed` is false.
+    Equal records come together, those with an outcome in the order in which they may claim one.
+    What the log has more is a copy of the first with an outcome, found or not. What has an outcome
+    without a partition may be in any: then `is_placed` is false.
     """
     identity = _identity(uses_timestamps, is_placed)
     priority = f.array_position(f.array(*map(f.lit, _PRIORITY)), f.col("outcome"))
-    told_columns = (*_TOLD, *_CONTENT, "standing_epoch")
+    outcome_columns = (*_OUTCOME, *_CONTENT, "standing_epoch")
     claim = f.struct(
-        priority.alias("priority"), "run", "number", f.struct(*told_columns).alias("t")
+        priority.alias("priority"), "run", "number", f.struct(*outcome_columns).alias("t")
     )
     record = f.struct("offset", f.struct(*_CONTENT, *_HELD).alias("h"))
     usable = held.where(f.col("state") != ABORTED)
     together = (
-        told.select(identity, claim.alias("claim"))
+        outcomes.select(identity, claim.alias("claim"))
         .unionByName(usable.select(identity, record.alias("record")), allowMissingColumns=True)
-        .unionByName(kin.select(identity, claim.alias("kin")), allowMissingColumns=True)
+        .unionByName(equal_records.select(identity, claim.alias("equal")), allowMissingColumns=True)
         .groupBy("identity")
         .agg(
             f.sort_array(f.collect_list("claim")).alias("claims"),
             f.sort_array(f.collect_list("record")).alias("records"),
-            f.min("kin").alias("kin"),
+            f.min("equal").alias("equal"),
         )
-        .withColumn("first", f.coalesce("kin", f.try_element_at(_promised(), f.lit(1))))
+        .withColumn("first", f.coalesce("equal", f.try_element_at(_promised(), f.lit(1))))
         .select("first", f.explode(f.arrays_zip("claims", "records")).alias("pair"))
         .select("first", "pair.claims.t", "pair.records.h")
     )
@@ -189,7 +191,7 @@ def _as_pairs(together: DataFrame) -> DataFrame:
         for name in _CONTENT
     )
     return together.select("t", "h", is_copy.alias("is_copy"), whose.alias("of")).select(
-        *(f.col(f"of.{name}").alias(name) for name in _TOLD),
+        *(f.col(f"of.{name}").alias(name) for name in _OUTCOME),
         *content,
         *(f.col(f"h.{name}").alias(name) for name in _HELD),
         f.col("t.standing_epoch").alias("standing_epoch"),
@@ -199,7 +201,7 @@ def _as_pairs(together: DataFrame) -> DataFrame:
 
 
 def _promised() -> Column:
-    """Claims of records that may be in the log: one that was refused has no copy, it is a ghost."""
+    """Claims of records that may be in the log: one that was refused has none."""
     return f.filter("claims", lambda each: each["t"]["outcome"] != "refused")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.errors import AuditRefused
 
 _CLUSTER = "cluster.json"
 _META = "meta.properties"
@@ -23,7 +23,7 @@ _OFFSET_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class SegmentFile:
     """One file of a replica's log."""
 
     path: str
@@ -34,7 +34,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class DiskReplica:
     """One partition on one node, as its directory tells."""
 
     node_id: int
@@ -46,13 +46,13 @@ class Replica:
     """As of the last checkpoint: what is below was committed, and perhaps more."""
     leader_epoch: int | None
     """The newest that it knows of."""
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentFile, ...]
 
 
-def find_replicas(places: Iterable[str], topic: str) -> list[Replica]:
-    """Every replica of the topic in these places, by partition and node."""
-    found: dict[tuple[int, int], Replica] = {}
-    for node_id, directory in log_directories(places):
+def find_replicas(arguments: Iterable[str], topic: str) -> list[DiskReplica]:
+    """Every replica of the topic in these arguments, by partition and node."""
+    found: dict[tuple[int, int], DiskReplica] = {}
+    for node_id, directory in log_directories(arguments):
         high_watermarks = _checkpoint(directory / _HIGH_WATERMARKS, topic)
         log_starts = _checkpoint(directory / _LOG_STARTS, topic)
         for path in sorted(directory.iterdir()):
@@ -73,20 +73,20 @@ def find_replicas(places: Iterable[str], topic: str) -> list[Replica]:
     return [found[key] for key in sorted(found)]
 
 
-def log_directories(places: Iterable[str]) -> list[tuple[int, Path]]:
+def log_directories(arguments: Iterable[str]) -> list[tuple[int, Path]]:
     """(node, log directory) of each `NODE=DIR`, log directory, or directory of `tidelog up`."""
     found: list[tuple[int, Path]] = []
-    for place in places:
-        node, equals, named = place.partition("=")
-        directory = Path(named if equals and node.isdecimal() else place)
+    for argument in arguments:
+        node, equals, named = argument.partition("=")
+        directory = Path(named if equals and node.isdecimal() else argument)
         if not directory.is_dir():
-            raise AuditRefused(f"--segments {place}: there is no directory {directory}")
+            raise AuditRefused(f"--segments {argument}: there is no directory {directory}")
         if equals and node.isdecimal():
             found.append((int(node), directory))
         elif (directory / _CLUSTER).is_file():
             found += _nodes_of(directory)
         else:
-            found.append((_node_of(directory, place), directory))
+            found.append((_node_of(directory, argument), directory))
     return found
 
 
@@ -99,26 +99,26 @@ def _nodes_of(cluster: Path) -> list[tuple[int, Path]]:
     return nodes
 
 
-def _node_of(directory: Path, place: str) -> int:
+def _node_of(directory: Path, argument: str) -> int:
     for key, value in _properties(directory / _META).items():
         if key in ("node.id", "broker.id") and value.isdecimal():
             return int(value)
     raise AuditRefused(
-        f"--segments {place}: it is no data directory of `tidelog up` ({_CLUSTER}) and does not "
-        f"say whose log directory it is ({_META}); say NODE={place}"
+        f"--segments {argument}: it is no data directory of `tidelog up` ({_CLUSTER}) and does not "
+        f"say whose log directory it is ({_META}); say NODE={argument}"
     )
 
 
 def _replica(
     directory: Path, *, node_id: int, partition: int, log_start: int, high_watermark: int | None
-) -> Replica:
+) -> DiskReplica:
     files = sorted(
         (int(path.stem), path)
         for path in directory.glob("*.log")
         if path.stem.isdecimal() and len(path.stem) == _OFFSET_DIGITS
     )
     segments = tuple(
-        Segment(
+        SegmentFile(
             path=str(path),
             base_offset=base_offset,
             size_bytes=path.stat().st_size,
@@ -126,7 +126,7 @@ def _replica(
         )
         for number, (base_offset, path) in enumerate(files, 1)
     )
-    return Replica(
+    return DiskReplica(
         node_id=node_id,
         partition=partition,
         directory=str(directory),

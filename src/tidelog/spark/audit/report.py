@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.spark.audit.facts import TopicFacts
-from tidelog.spark.audit.journal_index import Run
+from tidelog.spark.audit.audited_topic import AuditedTopic
+from tidelog.spark.audit.journal_index import JournalRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedCounts:
     """What a sink was found to have made of the topic."""
 
     records: int
@@ -25,12 +25,12 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AuditReport:
     """Everything that is told of one audit."""
 
-    facts: TopicFacts
-    runs: tuple[Run, ...]
-    told: int
+    facts: AuditedTopic
+    runs: tuple[JournalRun, ...]
+    outcomes: int
     held: int
     counts: dict[tuple[str, str | None], int]
     """(class, acks) → records; acks is None where nobody was told."""
@@ -38,7 +38,7 @@ class Report:
     """How many of each name."""
     first: tuple[dict[str, Any], ...]
     """The first findings, by the columns of findings.SPARK_FINDINGS."""
-    published: Published | None = None
+    published: PublishedCounts | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -56,7 +56,7 @@ class Report:
             "topic": self.facts.topic,
             "topic_id": self.facts.topic_id,
             "compacted": self.facts.is_compacted,
-            "told": self.told,
+            "told": self.outcomes,
             "held": self.held,
             "classes": by_class,
             "findings": dict(self.findings),

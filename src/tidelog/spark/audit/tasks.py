@@ -43,7 +43,7 @@ def per_item(
 ) -> DataFrame:
     """The rows that `work` makes of each item; items and work go to Spark's Python workers.
 
-    A task for each, unless `size_for` was told of a handful of rows.
+    A task for each, unless `size_for` was given a handful of rows.
     """
     if not items:
         return spark.createDataFrame([], schema)

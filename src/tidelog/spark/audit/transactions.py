@@ -17,7 +17,7 @@ ABORTED = 1
 OPEN = 2
 
 
-class Marker(NamedTuple):
+class TransactionMarker(NamedTuple):
     """The end of one producer's transaction in one partition."""
 
     offset: int
@@ -28,7 +28,7 @@ class Marker(NamedTuple):
 class Decisions:
     """The markers of one partition, by producer."""
 
-    def __init__(self, markers: Iterable[Marker] = ()) -> None:
+    def __init__(self, markers: Iterable[TransactionMarker] = ()) -> None:
         self._offsets: dict[int, list[int]] = {}
         self._commits: dict[int, list[bool]] = {}
         for marker in sorted(markers):
@@ -63,6 +63,6 @@ class Readers:
             self._skipped.add(self._announced.pop(0)[1])
         return producer_id in self._skipped
 
-    def meets(self, marker: Marker) -> None:
+    def meets(self, marker: TransactionMarker) -> None:
         if not marker.is_commit:
             self._skipped.discard(marker.producer_id)

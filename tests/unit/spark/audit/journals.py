@@ -23,7 +23,7 @@ def begin(run: str = "r1", topic: str = "orders", **more: Any) -> str:
     return json.dumps({**line, **more}, ensure_ascii=False)
 
 
-def told(number: int, **more: Any) -> str:
+def entry(number: int, **more: Any) -> str:
     line = {
         "number": number,
         "key": f"k{number}",

@@ -11,7 +11,7 @@ import pytest
 from tidelog.core.wire.control_records import end_txn_marker
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.spark.audit.batches import Judged, Tail, Walked, digests, rows, walk
-from tidelog.spark.audit.transactions import ABORTED, COMMITTED, Marker
+from tidelog.spark.audit.transactions import ABORTED, COMMITTED, TransactionMarker
 
 
 def batch(base_offset: int, *values: bytes | None, **more: object) -> bytes:
@@ -52,7 +52,7 @@ def test_a_walk_meets_every_batch_and_marker() -> None:
     data += marker(2, 9, commit=False) + batch(3, b"c")
     found, tail = walked(data)
     assert [each.header.base_offset for each in found] == [0, 2, 3]
-    assert [each.marker for each in found] == [None, Marker(2, 9, False), None]
+    assert [each.marker for each in found] == [None, TransactionMarker(2, 9, False), None]
     assert all(each.is_sound for each in found)
     assert (tail.position, tail.reason) == (len(data), None)
 

@@ -6,21 +6,22 @@ import importlib.util
 import io
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from tests.process.ports import free_port
-from tests.unit.spark.audit.journals import begin, end, told, write
+from tests.unit.spark.audit.journals import begin, end, entry, write
 from tidelog.cli.app import app
 from tidelog.cli.audit_report import print_report
 from tidelog.spark import session
-from tidelog.spark.audit import starting
-from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
+from tidelog.spark.audit import launcher
+from tidelog.spark.audit.audited_topic import AuditedPartition, AuditedTopic
 from tidelog.spark.audit.findings import COLUMNS
 from tidelog.spark.audit.journal_index import index_journals
-from tidelog.spark.audit.report import Published, Report
+from tidelog.spark.audit.report import AuditReport, PublishedCounts
 from tidelog.spark.java import JavaMissing
 
 NOT_JUDGED = 2
@@ -39,23 +40,23 @@ def complaint(result: Result) -> str:
 
 def test_a_journal_that_is_none(tmp_path: Path) -> None:
     path = write(tmp_path / "acks.jsonl", "hello")
-    said = complaint(audit("--acks", path))
-    assert said.startswith(f"tidelog audit: {path}:1: no acks journal: it begins with 'hello'")
+    text = complaint(audit("--acks", path))
+    assert text.startswith(f"tidelog audit: {path}:1: no acks journal: it begins with 'hello'")
 
 
 def test_a_journal_that_is_not_there(tmp_path: Path) -> None:
-    said = complaint(audit("--acks", tmp_path / "nothing"))
-    assert said == f"tidelog audit: {tmp_path}/nothing cannot be read: No such file or directory"
+    text = complaint(audit("--acks", tmp_path / "nothing"))
+    assert text == f"tidelog audit: {tmp_path}/nothing cannot be read: No such file or directory"
 
 
 def test_journals_about_several_topics(tmp_path: Path) -> None:
     path = write(tmp_path / "j", begin(topic="orders"), end(0), begin(topic="payments"), end(0))
-    said = complaint(audit("--acks", path))
-    assert said == (
+    text = complaint(audit("--acks", path))
+    assert text == (
         "tidelog audit: the journals are about orders, payments: say which with --topic"
     )
-    said = complaint(audit("--acks", path, "--topic", "other"))
-    assert said == "tidelog audit: the journals are about orders, payments, not about other"
+    text = complaint(audit("--acks", path, "--topic", "other"))
+    assert text == "tidelog audit: the journals are about orders, payments, not about other"
 
 
 def test_without_spark_it_says_what_to_install(
@@ -67,8 +68,8 @@ def test_without_spark_it_says_what_to_install(
         return None if name == "pyspark" else find_spec(name, package)
 
     monkeypatch.setattr(importlib.util, "find_spec", without_pyspark)
-    said = complaint(audit("--acks", write(tmp_path / "j", begin(), end(0))))
-    assert said == "tidelog audit: tidelog audit needs Spark: pip install 'tidelog[spark]'"
+    text = complaint(audit("--acks", write(tmp_path / "j", begin(), end(0))))
+    assert text == "tidelog audit: tidelog audit needs Spark: pip install 'tidelog[spark]'"
 
 
 def test_without_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,8 +78,8 @@ def test_without_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(session, "ensure_java", no_java)
     journal = write(tmp_path / "j", begin(), end(0))
-    said = complaint(audit("--acks", journal, "--segments", tmp_path))
-    assert said == "tidelog audit: Spark needs Java 17 or newer (there is none)"
+    text = complaint(audit("--acks", journal, "--segments", tmp_path))
+    assert text == "tidelog audit: Spark needs Java 17 or newer (there is none)"
 
 
 def test_brokers_that_are_not_there_are_told_before_spark_starts(
@@ -87,11 +88,11 @@ def test_brokers_that_are_not_there_are_told_before_spark_starts(
     def too_early(**settings: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(starting, "spark_session", too_early)
+    monkeypatch.setattr(launcher, "spark_session", too_early)
     journal = write(tmp_path / "j", begin(), end(0))
     address = f"127.0.0.1:{free_port()}"
-    said = complaint(audit("--acks", journal, "--bootstrap", address))
-    assert said == f"tidelog audit: no broker can be reached: {address} (connection refused)"
+    text = complaint(audit("--acks", journal, "--bootstrap", address))
+    assert text == f"tidelog audit: no broker can be reached: {address} (connection refused)"
 
 
 def test_a_usage_that_is_wrong(tmp_path: Path) -> None:
@@ -100,8 +101,8 @@ def test_a_usage_that_is_wrong(tmp_path: Path) -> None:
     assert "--conf" in complaint(audit("--acks", path, "--conf", "nonsense"))
 
 
-def report(tmp_path: Path, **more: object) -> Report:
-    journal = write(tmp_path / "j", begin(acks="1"), told(0), told(1), end(2))
+def report(tmp_path: Path, **more: object) -> AuditReport:
+    journal = write(tmp_path / "j", begin(acks="1"), entry(0), entry(1), end(2))
     finding = {
         **dict.fromkeys(COLUMNS),
         "finding": "lost",
@@ -113,14 +114,14 @@ def report(tmp_path: Path, **more: object) -> Report:
         "run": "r1",
         "number": 1,
         "line": 3,
-        "evidence": "told ok at offset 1 (acks=1), but the log ends at 1",
+        "evidence": "acknowledged at offset 1 (acks=1), but the log ends at 1",
     }
-    facts = TopicFacts(
+    facts = AuditedTopic(
         topic="orders",
         topic_id="id",
         is_compacted=False,
         partitions={
-            0: PartitionFacts(
+            0: AuditedPartition(
                 partition=0,
                 log_start_offset=0,
                 end_offset=1,
@@ -138,10 +139,11 @@ def report(tmp_path: Path, **more: object) -> Report:
         **more,
     }
     runs = tuple(index_journals([journal]))
-    return Report(facts=facts, runs=runs, told=2, held=4_001, **given)  # type: ignore[arg-type]
+    counts: dict[str, Any] = {"outcomes": 2, "held": 4_001, **given}
+    return AuditReport(facts=facts, runs=runs, **counts)
 
 
-def printed(given: Report) -> str:
+def printed(given: AuditReport) -> str:
     out = io.StringIO()
     print_report(given, Console(file=out, width=160, highlight=False))
     return out.getvalue()
@@ -150,9 +152,9 @@ def printed(given: Report) -> str:
 def test_people_read_counts_findings_and_the_verdict_last(tmp_path: Path) -> None:
     text = printed(report(tmp_path))
     lines = [line.split() for line in text.splitlines()]
-    assert "orders: 2 records were told in 1 run; the topic holds 4,001 in 1 partition" in text
-    assert ["class", "acks=1", "not", "told"] in lines
-    assert ["kept", "1", "-", "told", "ok,", "and", "there"] in lines
+    assert "orders: 2 outcomes in 1 run; the topic holds 4,001 records in 1 partition" in text
+    assert ["class", "acks=1", "no", "journal"] in lines
+    assert ["kept", "1", "-", "acknowledged,", "and", "there"] in lines
     assert ["unexpected", "-", "4,000", "no", "journal", "knows", "of", "it"] in lines
     assert "orders-0 @ 1" in text and "r1 number 1 (line 3)" in text and "log ends at 1" in text
     assert "note: mind the gap" in text
@@ -160,7 +162,7 @@ def test_people_read_counts_findings_and_the_verdict_last(tmp_path: Path) -> Non
 
 
 def test_a_clean_report_says_so(tmp_path: Path) -> None:
-    published = Published(records=9, sources=9, unnamed=0, waiting=3, filtered=0)
+    published = PublishedCounts(records=9, sources=9, unnamed=0, waiting=3, filtered=0)
     clean = report(tmp_path, findings={}, first=(), published=published)
     text = printed(clean)
     assert "published: 9 records of 9 source records; 3 wait" in text
@@ -168,12 +170,12 @@ def test_a_clean_report_says_so(tmp_path: Path) -> None:
 
 
 def test_programs_read_one_document(tmp_path: Path) -> None:
-    told_json = report(tmp_path).as_json()
-    assert told_json["classes"] == {
+    document = report(tmp_path).as_json()
+    assert document["classes"] == {
         "kept": {"1": 1},
         "lost": {"1": 1},
         "unexpected": {"none": 4_000},
     }
-    assert told_json["findings"] == {"lost": 1} and told_json["findings_total"] == 1
-    assert told_json["first_findings"][0]["key"] == {"base64": "/w=="}
-    assert told_json["runs"][0]["acks"] == "1" and told_json["partitions"][0]["end_offset"] == 1
+    assert document["findings"] == {"lost": 1} and document["findings_total"] == 1
+    assert document["first_findings"][0]["key"] == {"base64": "/w=="}
+    assert document["runs"][0]["acks"] == "1" and document["partitions"][0]["end_offset"] == 1

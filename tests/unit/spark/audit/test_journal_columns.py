@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.unit.spark.audit.journals import begin, end, told, write
+from tests.unit.spark.audit.journals import begin, end, entry, write
 from tidelog.client.shells.acks_journal import text_of
+from tidelog.spark.audit.errors import AuditRefused
 from tidelog.spark.audit.journal_columns import SCHEMA, entries, read_slice
 from tidelog.spark.audit.journal_index import index_journals
-from tidelog.spark.audit.refused import AuditRefused
 
 
 def rows_of(*lines: str) -> list[dict[str, object]]:
@@ -26,7 +26,7 @@ def rows_of(*lines: str) -> list[dict[str, object]]:
 
 def test_an_entry_has_all_that_it_says() -> None:
     first, second = rows_of(
-        told(7), told(8, outcome="unknown", offset=None, error="TIMED_OUT", reason="too late")
+        entry(7), entry(8, outcome="unknown", offset=None, error="TIMED_OUT", reason="too late")
     )
     assert first == {
         "run": 3,
@@ -51,14 +51,14 @@ def test_an_entry_has_all_that_it_says() -> None:
     "key", [None, b"", b"plain", "Zürich ☂".encode(), b"\xff\x00", b'{"base64": "eA=="}', b'a"\\\n']
 )
 def test_keys_come_back_as_the_bytes_they_were(key: bytes | None) -> None:
-    lines = [told(0, key=text_of(key)), told(1), told(2, key=text_of(key))]
+    lines = [entry(0, key=text_of(key)), entry(1), entry(2, key=text_of(key))]
     assert [row["key"] for row in rows_of(*lines)] == [key, b"k1", key]
 
 
 def test_values_that_are_null_have_no_digest() -> None:
-    digests = [row["digest"] for row in rows_of(told(0, value_sha256=None), told(1), told(2))]
+    digests = [row["digest"] for row in rows_of(entry(0, value_sha256=None), entry(1), entry(2))]
     assert digests == [None, *(hashlib.sha256(each).digest() for each in (b"v1", b"v2"))]
-    assert rows_of(told(0, value_sha256=None))[0]["digest"] is None
+    assert rows_of(entry(0, value_sha256=None))[0]["digest"] is None
 
 
 def test_fields_of_later_versions_are_passed_over_and_others_may_be_missing() -> None:
@@ -68,7 +68,7 @@ def test_fields_of_later_versions_are_passed_over_and_others_may_be_missing() ->
 
 def test_the_end_of_a_transaction_is_a_row_without_a_number() -> None:
     first, ending = rows_of(
-        told(0, transaction="t1"), '{"transaction": "t1", "outcome": "aborted", "told_us": 5}'
+        entry(0, transaction="t1"), '{"transaction": "t1", "outcome": "aborted", "told_us": 5}'
     )
     assert first["transaction"] == "t1"
     assert (ending["number"], ending["transaction"], ending["outcome"]) == (None, "t1", "aborted")
@@ -82,27 +82,27 @@ def test_the_end_of_a_transaction_is_a_row_without_a_number() -> None:
         ("", "no JSON"),
         ("{}", "an entry without a number"),
         ('{"transaction": "t", "outcome": "ok"}', "a transaction with the outcome 'ok'"),
-        (told(1, outcome="fine"), "the outcome 'fine'; it is one of ok, refused, unknown"),
-        (told(1, partition=None), "ok, but no partition"),
-        (told(1, offset="7"), "offset is '7', not a whole number"),
-        (told(1, offset=-1), "offset is -1, below 0"),
-        (told(1, told_us=1.5), "told_us is 1.5, not a whole number"),
-        (told(1, value_sha256="abc"), "value_sha256 is 'abc', not 64 hexadecimal digits"),
-        (told(1, value_sha256="g" * 64), "value_sha256 is 'ggg"),
-        (told(1, key={"hex": "00"}), "key is {'hex': '00'}, neither a text nor base64"),
-        (told(1, key={"base64": "!"}), "key is no base64: '!'"),
-        (told(1, key=5), "key is 5, neither a text nor base64"),
-        (told(1, error=5), "error is 5, not a text"),
+        (entry(1, outcome="fine"), "the outcome 'fine'; it is one of ok, refused, unknown"),
+        (entry(1, partition=None), "ok, but no partition"),
+        (entry(1, offset="7"), "offset is '7', not a whole number"),
+        (entry(1, offset=-1), "offset is -1, below 0"),
+        (entry(1, told_us=1.5), "told_us is 1.5, not a whole number"),
+        (entry(1, value_sha256="abc"), "value_sha256 is 'abc', not 64 hexadecimal digits"),
+        (entry(1, value_sha256="g" * 64), "value_sha256 is 'ggg"),
+        (entry(1, key={"hex": "00"}), "key is {'hex': '00'}, neither a text nor base64"),
+        (entry(1, key={"base64": "!"}), "key is no base64: '!'"),
+        (entry(1, key=5), "key is 5, neither a text nor base64"),
+        (entry(1, error=5), "error is 5, not a text"),
     ],
 )
 def test_a_line_that_is_no_entry_is_named(line: str, complaint: str) -> None:
     with pytest.raises(AuditRefused) as refused:
-        rows_of(told(0), line, told(2))
+        rows_of(entry(0), line, entry(2))
     assert str(refused.value).startswith(f"acks.jsonl:11: {complaint}")
 
 
 def test_the_slices_of_a_file_together_are_the_file(tmp_path: Path) -> None:
-    lines = [told(each) for each in range(100)]
+    lines = [entry(each) for each in range(100)]
     path = write(tmp_path / "j", begin(), *lines, end(100))
     (run,) = index_journals([path], slice_bytes=1_000)
     assert len(run.slices) > 10

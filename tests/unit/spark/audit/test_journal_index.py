@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.spark.audit.journals import begin, end, told, write
-from tidelog.spark.audit.journal_index import Run, index_journals
-from tidelog.spark.audit.refused import AuditRefused
+from tests.unit.spark.audit.journals import begin, end, entry, write
+from tidelog.spark.audit.errors import AuditRefused
+from tidelog.spark.audit.journal_index import JournalRun, index_journals
 
 
-def lines_of(run: Run) -> list[str]:
+def lines_of(run: JournalRun) -> list[str]:
     """What the slices of a run hold, and that they lie where they say."""
     found = []
     for each in run.slices:
@@ -24,13 +24,13 @@ def lines_of(run: Run) -> list[str]:
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
-    path = write(tmp_path / "j", begin(acks="1", idempotence=False), told(0), told(1), end(2))
+    path = write(tmp_path / "j", begin(acks="1", idempotence=False), entry(0), entry(1), end(2))
     (run,) = index_journals([path])
     assert (run.name, run.topic, run.acks, run.line) == ("r1", "orders", "1", 1)
     assert not run.is_idempotent and not run.is_transactional
     assert (run.began_ms, run.began_us) == (1_767_225_600_000, 5_000_000)
     assert run.cut is None and not run.is_mixed
-    assert lines_of(run) == [told(0), told(1)]
+    assert lines_of(run) == [entry(0), entry(1)]
 
 
 @pytest.mark.parametrize("slice_bytes", [1, 100, 700, 1 << 20])
@@ -38,9 +38,9 @@ def test_several_runs_in_several_files_however_they_are_cut(
     tmp_path: Path, slice_bytes: int
 ) -> None:
     first = write(
-        tmp_path / "a", begin("r1"), told(0), told(1), end(2), begin("r2"), told(0), end(1)
+        tmp_path / "a", begin("r1"), entry(0), entry(1), end(2), begin("r2"), entry(0), end(1)
     )
-    second = write(tmp_path / "b", begin("r3", "payments"), *(told(each) for each in range(9)))
+    second = write(tmp_path / "b", begin("r3", "payments"), *(entry(each) for each in range(9)))
     runs = index_journals([first, second], slice_bytes=slice_bytes)
     assert [(run.index, run.name, run.topic, run.line) for run in runs] == [
         (0, "r1", "orders", 1),
@@ -48,32 +48,34 @@ def test_several_runs_in_several_files_however_they_are_cut(
         (2, "r3", "payments", 1),
     ]
     assert [lines_of(run) for run in runs] == [
-        [told(0), told(1)],
-        [told(0)],
-        [told(each) for each in range(9)],
+        [entry(0), entry(1)],
+        [entry(0)],
+        [entry(each) for each in range(9)],
     ]
     assert [run.cut for run in runs] == [None, None, "it has no last line"]
 
 
 def test_a_run_that_was_killed_while_writing(tmp_path: Path) -> None:
-    path = write(tmp_path / "j", begin(), told(0), told(1)[:30], is_torn=True)
+    path = write(tmp_path / "j", begin(), entry(0), entry(1)[:30], is_torn=True)
     (run,) = index_journals([path])
-    assert run.cut == "line 3 is cut" and lines_of(run) == [told(0)]
+    assert run.cut == "line 3 is cut" and lines_of(run) == [entry(0)]
 
 
 def test_a_run_that_goes_on_behind_a_torn_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "j", begin("r1"), told(0), told(1)[:30] + begin("r2"), told(0), end(1))
+    path = write(
+        tmp_path / "j", begin("r1"), entry(0), entry(1)[:30] + begin("r2"), entry(0), end(1)
+    )
     killed, whole = index_journals([path])
-    assert killed.cut == "line 3 is cut" and lines_of(killed) == [told(0)]
+    assert killed.cut == "line 3 is cut" and lines_of(killed) == [entry(0)]
     assert (whole.name, whole.line, whole.cut) == ("r2", 3, None)
-    assert lines_of(whole) == [told(0)]
+    assert lines_of(whole) == [entry(0)]
 
 
 @pytest.mark.parametrize("torn", ['{"end": {"ok": 1', '{"journal": "tidelog-acks", "vers'])
 def test_a_torn_first_or_last_line(tmp_path: Path, torn: str) -> None:
-    path = write(tmp_path / "j", begin(), told(0), torn, is_torn=True)
+    path = write(tmp_path / "j", begin(), entry(0), torn, is_torn=True)
     (run,) = index_journals([path])
-    assert run.is_cut and lines_of(run) == [told(0)]
+    assert run.is_cut and lines_of(run) == [entry(0)]
 
 
 def test_a_first_line_that_never_got_written_is_no_run(tmp_path: Path) -> None:
@@ -83,8 +85,8 @@ def test_a_first_line_that_never_got_written_is_no_run(tmp_path: Path) -> None:
 
 
 def test_counts_that_do_not_fit(tmp_path: Path) -> None:
-    fewer = write(tmp_path / "a", begin(), told(0), end(2))
-    more = write(tmp_path / "b", begin("r1"), begin("r2"), told(0), told(0), end(1))
+    fewer = write(tmp_path / "a", begin(), entry(0), end(2))
+    more = write(tmp_path / "b", begin("r1"), begin("r2"), entry(0), entry(0), end(1))
     short, empty, mixed = index_journals([fewer, more])
     assert short.cut == "it has 1 lines for 2 outcomes" and not short.is_mixed
     assert empty.is_cut and empty.entries == 0
@@ -92,7 +94,7 @@ def test_counts_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_a_key_that_looks_like_a_line_is_only_a_key(tmp_path: Path) -> None:
-    strange = told(0, key='\n{"end": {"journal"')
+    strange = entry(0, key='\n{"end": {"journal"')
     path = write(tmp_path / "j", begin(), strange, end(1))
     (run,) = index_journals([path])
     assert lines_of(run) == [strange]
@@ -102,12 +104,12 @@ def test_a_key_that_looks_like_a_line_is_only_a_key(tmp_path: Path) -> None:
     ("lines", "complaint"),
     [
         (["hello"], ":1: no acks journal: it begins with 'hello', not with '{\"journal\"'"),
-        ([told(0)], ':1: no acks journal: it begins with \'{"number": 0'),
+        ([entry(0)], ':1: no acks journal: it begins with \'{"number": 0'),
         ([begin(journal="other")], ":1: a journal of 'other', not 'tidelog-acks'"),
         ([begin(version=2)], ":1: version 2; this release knows 1"),
         (['{"journal": "tidelog-acks", "version": 1}'], ":1: a first line of a run without 'acks'"),
         (['{"journal": nonsense}'], ":1: no JSON"),
-        ([begin(), told(0), end(1), told(1)], ":4: an entry behind the end of its run"),
+        ([begin(), entry(0), end(1), entry(1)], ":4: an entry behind the end of its run"),
         ([begin("r1"), begin("r2"), end(0), end(0)], ":4: a run ends that has not begun: did two"),
         ([begin(), '{"end": {"ok": 1}}'], ":2: a last line of a run without its counts"),
     ],

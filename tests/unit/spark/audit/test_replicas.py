@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.errors import AuditRefused
 from tidelog.spark.audit.replicas import find_replicas, log_directories
 
 

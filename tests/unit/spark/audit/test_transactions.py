@@ -9,14 +9,14 @@ from tidelog.spark.audit.transactions import (
     COMMITTED,
     OPEN,
     Decisions,
-    Marker,
     Readers,
+    TransactionMarker,
 )
 
 MARKERS = [
-    Marker(10, 7, True),
-    Marker(20, 7, False),
-    Marker(15, 8, True),
+    TransactionMarker(10, 7, True),
+    TransactionMarker(20, 7, False),
+    TransactionMarker(15, 8, True),
 ]
 
 
@@ -45,7 +45,7 @@ def test_readers_skip_from_the_first_offset_to_the_marker() -> None:
     assert readers.skips(7, 12, 14)
     assert not readers.skips(8, 14, 15)
     assert readers.skips(7, 15, 20)
-    readers.meets(Marker(20, 7, False))
+    readers.meets(TransactionMarker(20, 7, False))
     assert not readers.skips(7, 21, 22)
 
 
@@ -53,7 +53,7 @@ def test_what_is_announced_again_by_the_next_answer_counts_once() -> None:
     readers = Readers()
     readers.hear([(12, 7)])
     assert readers.skips(7, 12, 13)
-    readers.meets(Marker(13, 7, False))
+    readers.meets(TransactionMarker(13, 7, False))
     readers.hear([(30, 7)])
     assert not readers.skips(7, 20, 21)
     assert readers.skips(7, 30, 31)

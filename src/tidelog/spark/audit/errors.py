@@ -11,10 +11,10 @@ class AuditRefused(TidelogError):
     """The input is not what it should be; the text says which file, which line, and why."""
 
 
-_TOLD_BY_A_TASK = re.compile(r"^(?:[\w.]+\.)?AuditRefused: (.*)$", re.MULTILINE)
+_REFUSAL = re.compile(r"^(?:[\w.]+\.)?AuditRefused: (.*)$", re.MULTILINE)
 
 
-def told_by_a_task(text: str) -> AuditRefused | None:
+def refusal_in_trace(text: str) -> AuditRefused | None:
     """The refusal that a task of Spark raised, out of the trace that Spark makes of it."""
-    found = _TOLD_BY_A_TASK.search(text)
+    found = _REFUSAL.search(text)
     return None if found is None else AuditRefused(found.group(1).strip())

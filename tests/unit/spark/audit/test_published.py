@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.spark.audit.published_rows import source_of
+from tidelog.spark.audit.published import source_of
 
 NOTHING = (None, None, None)
 

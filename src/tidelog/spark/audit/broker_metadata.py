@@ -27,8 +27,8 @@ from tidelog.client.shells.topic_descriptions import describe_by_any_broker
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP
-from tidelog.spark.audit.facts import PartitionFacts, TopicFacts
-from tidelog.spark.audit.refused import AuditRefused
+from tidelog.spark.audit.audited_topic import AuditedPartition, AuditedTopic
+from tidelog.spark.audit.errors import AuditRefused
 
 SETTLE_S = 10.0
 """So long followers may take to copy what the leader has."""
@@ -36,17 +36,17 @@ _PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerFacts:
+class BrokerTopic:
     """The topic as brokers tell of it; readers of commits stop at the last stable offset."""
 
-    topic: TopicFacts
+    topic: AuditedTopic
     last_stable_offsets: dict[int, int]
     in_sync: dict[int, tuple[int, ...]]
 
 
-def ask_brokers(
+def describe_topic(
     settings: Mapping[str, str], topic: str, *, timeout_s: float, settle_s: float = SETTLE_S
-) -> BrokerFacts:
+) -> BrokerTopic:
     """AuditRefused if nobody answers, if there is no such topic, or a partition has no leader."""
     try:
         with Admin(settings) as admin:
@@ -55,7 +55,7 @@ def ask_brokers(
         raise AuditRefused(f"topic {topic}: {error}") from None
 
 
-def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerFacts:
+def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerTopic:
     described = describe_by_any_broker(admin, [topic], timeout_s=timeout_s).topics[topic]
     _check(described, topic)
     partitions = {
@@ -80,7 +80,7 @@ def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerF
         admin, {name: last_stable_offset(name) for name in partitions}, timeout_s=timeout_s
     )
     facts = {
-        name.index: PartitionFacts(
+        name.index: AuditedPartition(
             partition=name.index,
             log_start_offset=starts[name],
             end_offset=ends[name],
@@ -91,15 +91,15 @@ def _ask(admin: Admin, topic: str, timeout_s: float, settle_s: float) -> BrokerF
         )
         for name, each in partitions.items()
     }
-    told = TopicFacts(
+    audited = AuditedTopic(
         topic=topic,
         topic_id=_text_of(described.topic_id),
         is_compacted=_is_compacted(admin, topic, timeout_s),
         partitions=facts,
         notes=tuple(_notes(facts.values())),
     )
-    return BrokerFacts(
-        topic=told,
+    return BrokerTopic(
+        topic=audited,
         last_stable_offsets={name.index: min(stable[name], ends[name]) for name in partitions},
         in_sync={name.index: tuple(each.isr) for name, each in partitions.items()},
     )
@@ -116,8 +116,8 @@ def _check(described: TopicDescription, topic: str) -> None:
 
 def _is_compacted(admin: Admin, topic: str, timeout_s: float) -> bool:
     configs = admin.ask(describe_topic_configs([topic]), timeout_s=timeout_s)[topic].configs
-    told = configs.get("cleanup.policy")
-    return told is not None and "compact" in (told.value or "")
+    policy = configs.get("cleanup.policy")
+    return policy is not None and "compact" in (policy.value or "")
 
 
 def _text_of(topic_id: bytes) -> str | None:
@@ -125,8 +125,8 @@ def _text_of(topic_id: bytes) -> str | None:
     return urlsafe_b64encode(topic_id).rstrip(b"=").decode() if any(topic_id) else None
 
 
-def _is_led(told: PartitionDescription) -> bool:
-    return told.leader_id is not None and told.leader_id not in told.offline
+def _is_led(partition: PartitionDescription) -> bool:
+    return partition.leader_id is not None and partition.leader_id not in partition.offline
 
 
 def _settled(
@@ -148,16 +148,16 @@ def _offsets(
     admin: Admin, questions: dict[TopicPartition, Question[ListedOffset]], *, timeout_s: float
 ) -> dict[TopicPartition, int]:
     found = {}
-    for name, told in admin.ask_each(questions, timeout_s=timeout_s).items():
-        if isinstance(told, Failed):
-            raise AuditRefused(f"{name}: {told.reason}")
-        if told.error != ErrorCode.NONE or told.offset is None:
-            raise AuditRefused(f"{name}: {told.error.name} instead of an offset")
-        found[name] = told.offset
+    for name, answer in admin.ask_each(questions, timeout_s=timeout_s).items():
+        if isinstance(answer, Failed):
+            raise AuditRefused(f"{name}: {answer.reason}")
+        if answer.error != ErrorCode.NONE or answer.offset is None:
+            raise AuditRefused(f"{name}: {answer.error.name} instead of an offset")
+        found[name] = answer.offset
     return found
 
 
-def _notes(partitions: Iterable[PartitionFacts]) -> list[str]:
+def _notes(partitions: Iterable[AuditedPartition]) -> list[str]:
     return [
         f"partition {each.partition}: its leader has {each.log_end_offset - each.end_offset} "
         f"records from {each.end_offset} on that are not committed, so nobody may read them yet"

@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from tidelog.client.settings import ConfigError
 from tidelog.client.shells.blocking_clients import TimedOut
 from tidelog.client.shells.connectivity import unreachable
-from tidelog.spark.audit.audit import Say, audit, journals_of
-from tidelog.spark.audit.refused import AuditRefused
-from tidelog.spark.audit.report import Report
-from tidelog.spark.audit.wish import Wish
+from tidelog.spark.audit.audit import Say, audit, read_journals
+from tidelog.spark.audit.errors import AuditRefused
+from tidelog.spark.audit.report import AuditReport
+from tidelog.spark.audit.request import AuditRequest
 from tidelog.spark.java import JavaMissing
 from tidelog.spark.session import SparkMissing, spark_session
 
@@ -20,12 +20,14 @@ DRIVER_MEMORY = "2g"
 """Of a local Spark, which does all the work in one process; Spark's own default is half of it."""
 
 
-def start_and_audit(
-    wish: Wish, *, app: str, master: str | None, extra: Mapping[str, str], say: Say
-) -> Report:
+def launch_audit(
+    request: AuditRequest, *, app: str, master: str | None, extra: Mapping[str, str], say: Say
+) -> AuditReport:
     """AuditRefused for whatever keeps it from a verdict."""
-    journals = journals_of(wish)  # a bad one is told before Spark takes its seconds to start
-    _check_brokers(wish)
+    journals = read_journals(
+        request
+    )  # a bad one is reported before Spark takes its seconds to start
+    _check_brokers(request)
     is_ours = SparkSession.getActiveSession() is None
     try:
         spark = spark_session(
@@ -34,7 +36,7 @@ def start_and_audit(
     except (JavaMissing, SparkMissing) as error:
         raise AuditRefused(str(error)) from None
     try:
-        return audit(spark, wish, say, journals)
+        return audit(spark, request, say, journals)
     except (ConfigError, TimedOut) as error:
         raise AuditRefused(str(error)) from None
     finally:
@@ -42,12 +44,12 @@ def start_and_audit(
             spark.stop()
 
 
-def _check_brokers(wish: Wish) -> None:
+def _check_brokers(request: AuditRequest) -> None:
     """They may still be on their way up, says a client; nobody waits for Spark to hear that."""
-    if wish.settings is None:
+    if request.settings is None:
         return
     try:
-        trouble = unreachable(wish.settings)
+        trouble = unreachable(request.settings)
     except ConfigError as error:
         raise AuditRefused(str(error)) from None
     if trouble is not None:

@@ -1,15 +1,34 @@
-"""Diverged: two replicas hold different records at an offset that both knew to be committed."""
+"""What can be wrong with replicas on disk: batches that cannot be read, records that differ."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from tidelog.judge.anomalies import CORRUPT, DIVERGED
 from tidelog.spark.audit.findings import bare_finding, sentence
 
-NAME = "diverged"
 _SAME = ("partition", "base_offset", "end_offset", "leader_epoch", "crc")
-_PLACE = ("node", "partition", "offset")
+_AT = ("node", "partition", "offset")
+
+
+def corrupt(batches: DataFrame, floors: DataFrame) -> DataFrame:
+    """Batches in trouble below what their replica knew to be committed.
+
+    What lies above may be unfinished: whoever restarts the broker cuts it off. `floors` has for
+    each node and partition its `committed_offset`.
+    """
+    bad = (
+        batches.where("trouble is not null")
+        .join(f.broadcast(floors), ["node", "partition"])
+        .where("base_offset < committed_offset")
+    )
+    evidence = sentence(
+        "replica {node} cannot read offsets {base_offset} and following: {trouble} at byte "
+        "{position} of {path}"
+    )
+    rows = bad.withColumn("offset", f.col("base_offset")).withColumn("replicas", f.array("node"))
+    return bare_finding(rows, CORRUPT.name, evidence)
 
 
 def odd_batches(batches: DataFrame, floors: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -18,7 +37,7 @@ def odd_batches(batches: DataFrame, floors: DataFrame) -> tuple[DataFrame, DataF
     Copies are equal byte by byte, so header and checksum tell. The first are of other replicas,
     the second of the leading one, labelled with the `node` that should have them. `floors` has for
     each replica `leading_node`, its start, end and `committed_offset`, and the leader's start.
-    What cannot be read is the affair of corrupt.py.
+    What cannot be read is the affair of `corrupt`.
     """
     known = f.broadcast(floors.where("node != leading_node"))
     by_leader = batches.withColumnRenamed("node", "leading_node")
@@ -49,14 +68,14 @@ def diverged(
     Replicas are compacted each in its own time: there a record that only one of them has is fine.
     """
     there = leading.select(
-        *_PLACE,
+        *_AT,
         f.col("leader_epoch").alias("leading_epoch"),
         f.col("key").alias("leading_key"),
         f.col("digest").alias("leading_digest"),
     )
     both = (
-        theirs.select(*_PLACE, "leader_epoch", "key", "digest")
-        .join(there, list(_PLACE), "full_outer")
+        theirs.select(*_AT, "leader_epoch", "key", "digest")
+        .join(there, list(_AT), "full_outer")
         .join(f.broadcast(floors), ["node", "partition"])
         .where("offset >= log_start_offset and offset >= leading_start_offset")
         .where("offset < log_end_offset and offset < committed_offset")
@@ -77,7 +96,7 @@ def diverged(
         f.lower(f.hex(digest)).alias("value_sha256"),
         _evidence().alias("evidence"),
     )
-    return bare_finding(wrong, NAME, f.col("evidence"))
+    return bare_finding(wrong, DIVERGED.name, f.col("evidence"))
 
 
 def _evidence() -> Column:
@@ -87,6 +106,7 @@ def _evidence() -> Column:
         .otherwise(" has another record here than replica ")
     )
     return sentence(
-        *("replica ", f.col("node"), says, f.col("leading_node")),
-        *("; both have all that is committed below ", f.col("committed_offset")),
+        "replica {node}{says}{leading_node}; both have all that is committed below "
+        "{committed_offset}",
+        says=says,
     )

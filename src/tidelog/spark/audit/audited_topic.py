@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionFacts:
+class AuditedPartition:
     """The fences of one partition. What is read is [log_start_offset, end_offset)."""
 
     partition: int
@@ -22,13 +22,13 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFacts:
+class AuditedTopic:
     """A topic, by partition."""
 
     topic: str
     topic_id: str | None
     is_compacted: bool
-    partitions: dict[int, PartitionFacts]
+    partitions: dict[int, AuditedPartition]
     notes: tuple[str, ...] = field(default=())
     """What a reader of the verdict should know."""
 

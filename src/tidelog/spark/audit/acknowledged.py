@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tidelog.spark.audit.journal_columns import SPARK_SCHEMA, read_slice
-from tidelog.spark.audit.journal_index import Run
+from tidelog.spark.audit.journal_index import JournalRun
 from tidelog.spark.audit.tasks import per_item
 
-SPARK_TOLD = (
+SPARK_OUTCOMES = (
     "run int, line bigint, number bigint, key binary, digest binary, partition int, "
     "offset bigint, outcome string, is_committed boolean, error string, reason string, "
     "timestamp_ms bigint, sent_us bigint, told_us bigint"
@@ -27,7 +27,7 @@ SPARK_RUNS = (
 )
 
 
-def told_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+def acknowledged_frame(spark: SparkSession, runs: Sequence[JournalRun]) -> DataFrame:
     """The entries of these runs' journals."""
     slices = [each for run in runs for each in run.slices]
     lines = per_item(spark, slices, read_slice, SPARK_SCHEMA)
@@ -56,7 +56,7 @@ def with_transactions(lines: DataFrame, is_transactional: bool) -> DataFrame:
     )
 
 
-def run_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+def run_frame(spark: SparkSession, runs: Sequence[JournalRun]) -> DataFrame:
     """The runs themselves: few, so that every task may have them all."""
     return spark.createDataFrame(
         [

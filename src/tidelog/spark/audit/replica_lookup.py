@@ -27,11 +27,11 @@ def with_replicas(findings: DataFrame, batches: DataFrame) -> DataFrame:
     )
     first = f.floor(f.col("base_offset") / BUCKET_OFFSETS)
     last = f.floor((f.col("end_offset") - 1) / BUCKET_OFFSETS)
-    places = sought.select("partition", "bucket", "sought_offset").distinct()
+    wanted = sought.select("partition", "bucket", "sought_offset").distinct()
     covering = (
         batches.where("trouble is null and not is_control")
         .withColumn("bucket", f.explode(f.sequence(first, last)))
-        .join(places, ["partition", "bucket"])
+        .join(wanted, ["partition", "bucket"])
         .where("base_offset <= sought_offset and sought_offset < end_offset")
         .select(*batches.columns)
         .distinct()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class AuditRequest:
     """At least one of `settings` and `segments` says where the topic is."""
 
     journals: tuple[Path, ...]
