@@ -1,6 +1,6 @@
-"""Kafka's clients as machines: told what happened, they act through a port and call nobody else.
+"""Kafka's clients as machines: they take events and act through a port, without sockets or clocks.
 
-A `Client` owns the connections and the picture of the cluster. A producer, a consumer or an admin
+A `Client` owns the connections and the metadata of the cluster. A producer, a consumer or an admin
 is a machine attached to one; several may share it. Whoever hosts a client (the simulator, a shell
 over sockets) passes events on and calls `end_of_tick` after each bunch of them, and after whatever
 the program itself asked for, since that is where requests leave::
@@ -12,7 +12,7 @@ the program itself asked for, since that is where requests leave::
     ticket = producer.send("orders", b"paid", key=b"order-1", now_ms=now_ms, then=on_outcome)
     client.end_of_tick(now_ms)
 
-    client.on_link_opened(link, now_ms)              # what the world says
+    client.on_link_opened(link, now_ms)              # events of the host
     client.on_link_closed(link, "refused", now_ms)
     client.on_answer(link, frame, now_ms)
     client.on_timer(now_ms)                          # what `wires.arm(deadline_ms)` asked for
@@ -41,14 +41,14 @@ A consumer gives what it has, and says when it has something::
 `poll` raises ConsumerError (LogTruncationError, NoOffset, OutOfRange, ...) as Java does; what it
 raised is then settled by `seek`. `consumer.position(partition)` is the next offset to be read.
 
-An admin asks questions; each is one small function that says whom to ask and what to make of it::
+An admin asks questions; each is one small function that makes the request and reads the answer::
 
     admin = AdminMachine(client)
     admin.ask(create_topic("orders", partitions=1, replication_factor=3), then, now_ms=now_ms)
     admin.ask(log_end_offset(TopicPartition("orders", 0), broker_id=2), then, now_ms=now_ms)
 
-`then(result, now_ms)` hears what the function promises, or `Failed(reason)`. Any question can be
-put to somebody else: `describe_topic("orders").to(TheBroker(2))`, or `.to(TheNode(Address(host,
+`then(result, now_ms)` gets what the function promises, or `Failed(reason)`. Any question can be
+put to another node: `describe_topic("orders").to(TheBroker(2))`, or `.to(TheNode(Address(host,
 port)))` for a node that the metadata does not name.
 
 Where to find them: `client.client`, `client.producer.{config,producer,outcome}`,

@@ -188,7 +188,7 @@ class ClusterMetadata:
             self._seen_epochs[partition] = leader_epoch
 
     def see_leader_epoch(self, partition: TopicPartition, leader_epoch: int) -> bool:
-        """Somebody mentioned this leader epoch. True if it is newer than all we knew."""
+        """Note a leader epoch that was seen. Returns whether it is newer than all before."""
         seen_epoch = self._seen_epochs.get(partition)
         if seen_epoch is None or leader_epoch <= seen_epoch:
             return False

@@ -1,4 +1,4 @@
-"""What every client is told: whom to ask first, and how patient to be."""
+"""Settings that all clients share: the first brokers to ask, timeouts and pauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Address(NamedTuple):
 
 
 COMMON_SETTINGS = (
-    Setting("bootstrap.servers", LIST, (), "whom to ask first"),
+    Setting("bootstrap.servers", LIST, (), "brokers to ask first"),
     Setting("client.id", STRING, "", "the name in the broker's logs"),
     Setting("client.rack", STRING, "", "the rack of this client"),
     Setting("request.timeout.ms", INT, 30_000, "wait for an answer", at_least=0),
@@ -33,7 +33,7 @@ COMMON_SETTINGS = (
     Setting("reconnect.backoff.max.ms", LONG, 1_000, "longest such pause", at_least=0),
     Setting("socket.connection.setup.timeout.ms", LONG, 10_000, "wait for a connection"),
     Setting("socket.connection.setup.timeout.max.ms", LONG, 30_000, "longest such wait"),
-    Setting("metadata.max.age.ms", LONG, 300_000, "refresh at least so often", at_least=0),
+    Setting("metadata.max.age.ms", LONG, 300_000, "longest time between two refreshes", at_least=0),
     Setting(
         "metadata.recovery.strategy",
         STRING,
@@ -46,7 +46,7 @@ COMMON_SETTINGS = (
         "metadata.recovery.rebootstrap.trigger.ms",
         LONG,
         300_000,
-        "without metadata for so long: back to the first list",
+        "time without metadata after which the first list is tried again",
         at_least=0,
     ),
 )

@@ -1,8 +1,8 @@
-"""One connection per broker: opened when wanted, its versions asked for, retried after a pause.
+"""One connection per broker: opened when needed, its versions asked for, retried after a pause.
 
-A connection is ready once the broker has said which versions it speaks. When it ends, everyone who
-waits for an answer hears so from the link, and the next attempt waits for the back-off. Brokers are
-known by their id, the addresses that a program gave by their text.
+A connection is ready once the broker has listed the versions it speaks. When it ends, the link
+fails whatever waits for an answer, and the next attempt waits for the back-off. Brokers are known
+by their id, the addresses that a program gave by their text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tidelog.core.wire.schema import Message
 NodeKey = int | str
 PURPOSE = "client"
 PREPARING_TIMEOUT_MS = 1_000
-"""So long a connection is waited for before somebody else is asked instead."""
+"""How long a connection may take to open before another node is asked instead."""
 SOFTWARE_NAME = "tidelog"
 SOFTWARE_VERSION = "1"
 _NEWEST_API_VERSIONS = ApiVersionsRequest.versions[-1]

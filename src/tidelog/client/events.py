@@ -1,4 +1,4 @@
-"""What clients tell their trace."""
+"""Trace events of clients and sinks."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class BatchSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCommitted:
-    """It is published now; `by_marker`: nobody said so, and the marker showed it."""
+    """It is published now; `by_marker`: the commit got no answer, and the marker showed it."""
 
     batch_id: int
     partitions: int

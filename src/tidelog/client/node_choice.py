@@ -1,4 +1,4 @@
-"""Whom to ask when anybody will do: the node with the least to do that can be reached.
+"""Which node to ask when any will do: the least loaded one that can be reached.
 
 A connection that is on its way is waited for before another one is opened, but only for a moment.
 Java waits as long as it takes, which a paused broker can make very long:

@@ -33,14 +33,16 @@ CONSUMER_SETTINGS = (
         "whether records of open and aborted transactions are given",
         one_of=("read_uncommitted", "read_committed"),
     ),
-    Setting("fetch.min.bytes", INT, 1, "answer when there is so much", at_least=0),
-    Setting("fetch.max.bytes", INT, 50 * 2**20, "of one answer", at_least=0),
-    Setting("fetch.max.wait.ms", INT, 500, "or after so long", at_least=0),
-    Setting("max.partition.fetch.bytes", INT, 2**20, "of one partition", at_least=0),
-    Setting("max.poll.records", INT, 500, "given at once", at_least=1),
+    Setting("fetch.min.bytes", INT, 1, "bytes that make a broker answer", at_least=0),
+    Setting("fetch.max.bytes", INT, 50 * 2**20, "bytes of one answer", at_least=0),
+    Setting("fetch.max.wait.ms", INT, 500, "longest wait for these bytes", at_least=0),
+    Setting(
+        "max.partition.fetch.bytes", INT, 2**20, "bytes of one partition in an answer", at_least=0
+    ),
+    Setting("max.poll.records", INT, 500, "records of one poll", at_least=1),
     Setting("check.crcs", BOOLEAN, True, "check what came over the wire"),
     Setting("allow.auto.create.topics", BOOLEAN, True, "asking for a topic may create it"),
-    Setting("default.api.timeout.ms", INT, 60_000, "wait for a list of offsets", at_least=0),
+    Setting("default.api.timeout.ms", INT, 60_000, "longest wait for offsets", at_least=0),
 )
 
 

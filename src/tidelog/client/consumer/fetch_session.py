@@ -59,7 +59,7 @@ class FetchSessionHandler:
         return FetchSessionRequest(self._session_id, self._next_number, changed, forgotten)
 
     def on_answer(self, request: FetchSessionRequest, *, error: ErrorCode, session_id: int) -> bool:
-        """False: the answer says nothing, and the next request begins anew."""
+        """Returns False if the answer is unusable: then the next request starts a new session."""
         if error != ErrorCode.NONE:
             forgets = error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self._restart(NO_SESSION if forgets else self._session_id)

@@ -57,7 +57,7 @@ class FetchedRecords:
         self._records = self._all()
 
     def take(self, records_max: int) -> list[ConsumerRecord]:
-        """At most so many records. CorruptRecords only if it is the very next thing."""
+        """The next records, at most `records_max`. CorruptRecords only if they come first."""
         taken: list[ConsumerRecord] = []
         while len(taken) < records_max:
             try:

@@ -14,7 +14,6 @@ from tidelog.client.client import Client
 from tidelog.client.cluster_metadata import STALE_METADATA, leader_from_wire
 from tidelog.client.consumer.config import ConsumerConfig, Reset
 from tidelog.client.consumer.errors import CorruptRecords, OutOfRange, PartitionReadRefused
-from tidelog.client.consumer.fetch_request import fetch_request
 from tidelog.client.consumer.fetch_session import (
     FetchSessionHandler,
     FetchSessionRequest,
@@ -24,9 +23,16 @@ from tidelog.client.consumer.fetched_records import FetchedRecords
 from tidelog.client.consumer.positions import AssignedPartition
 from tidelog.client.events import LeaderHinted, ReadReplicaChosen
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicPartition
 from tidelog.core.wire.links import NoAnswer
-from tidelog.core.wire.messages.api_01_fetch import FetchRequest, FetchResponse, PartitionData
+from tidelog.core.wire.messages.api_01_fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
 from tidelog.core.wire.schema import Message
 
 _TOPIC_IDS_FROM = 13
@@ -285,3 +291,38 @@ class ConsumerFetcher:
 
 def _known(offset: int) -> int | None:
     return offset if offset >= 0 else None
+
+
+def fetch_request(config: ConsumerConfig, session: FetchSessionRequest) -> FetchRequest:
+    """Partitions of one topic stand together."""
+    topics: dict[str, FetchTopic] = {}
+    for name, fetched in session.partitions.items():
+        topic = topics.setdefault(
+            name.topic, FetchTopic(topic=name.topic, topic_id=fetched.topic_id or ZERO_TOPIC_ID)
+        )
+        partition = FetchPartition(
+            partition=name.index,
+            fetch_offset=fetched.offset,
+            partition_max_bytes=fetched.bytes_max,
+        )
+        if fetched.leader_epoch is not None:
+            partition.current_leader_epoch = fetched.leader_epoch
+        topic.partitions.append(partition)
+    forgotten: dict[tuple[str, bytes | None], ForgottenTopic] = {}
+    for name, topic_id in session.forgotten:
+        topic_forgotten = forgotten.setdefault(
+            (name.topic, topic_id),
+            ForgottenTopic(topic=name.topic, topic_id=topic_id or ZERO_TOPIC_ID),
+        )
+        topic_forgotten.partitions.append(name.index)
+    return FetchRequest(
+        max_wait_ms=config.fetch_wait_ms,
+        min_bytes=config.fetch_bytes_min,
+        max_bytes=config.fetch_bytes_max,
+        isolation_level=int(config.is_read_committed),
+        session_id=session.session_id,
+        session_epoch=session.session_number,
+        topics=list(topics.values()),
+        forgotten_topics_data=list(forgotten.values()),
+        rack_id=config.client.client_rack,
+    )

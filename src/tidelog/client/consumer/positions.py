@@ -131,7 +131,7 @@ class AssignedPartition:
         self._become(FetchState.READING)
 
     def stuck(self, error: ConsumerError) -> None:
-        """Only the program can say how to go on."""
+        """Stop until the program seeks."""
         self.error = error
 
     # Failing for now
@@ -144,7 +144,7 @@ class AssignedPartition:
     def succeeds(self) -> None:
         self.failures = 0
 
-    # Whom to read from
+    # Which replica to read from
 
     def choose_read_replica(self, replica_id: int, *, until_ms: int) -> None:
         self._read_replica = replica_id

@@ -20,7 +20,7 @@ PRODUCER_CLOSED = "PRODUCER_CLOSED"
 
 
 class SendOk(NamedTuple):
-    """The cluster has it; with acks=0 it was sent, and nobody said where it went."""
+    """The cluster has it; with acks=0 it was sent, and its offset is unknown."""
 
     offset: int | None
     timestamp_ms: int | None = None

@@ -82,7 +82,7 @@ class RangeFetch:
         self._retry_at_ms = 0
         self._failures = 0
         self._waits_since_ms = now_ms
-        self._reason = "no broker has told who leads it"
+        self._reason = "no broker has named its leader"
         self._topic_id: bytes | None = None
         self._read_replica: int | None = None
         self._read_epoch: int | None = None
@@ -357,7 +357,7 @@ class RangeFetch:
 
     def _validate(self, leader: Leader, read_epoch: int, now_ms: int) -> None:
         self._is_sent = True
-        self._reason = "the new leader does not tell where the last leader epoch ends"
+        self._reason = "the new leader does not answer where the last leader epoch ends"
 
         def found(end_offset: int | None, is_known: bool, now_ms: int) -> None:
             self._is_sent = False

@@ -103,7 +103,7 @@ class AcksJournal:
         self._write(line)
 
     def transaction_ended(self, transaction: str, outcome: str, *, told_us: int) -> None:
-        """Committed, aborted or unknown; without this line nobody knows."""
+        """Committed, aborted or unknown; without this line it is unknown."""
         assert outcome in TRANSACTION_OUTCOMES, outcome
         self._write({"transaction": transaction, "outcome": outcome, "told_us": told_us})
 

@@ -335,7 +335,7 @@ class Admin(_Driven):
         self._machine = AdminMachine(self._loop.client)
 
     def ask(self, question: Question[T], *, timeout_s: float = 60.0) -> T:
-        """What the question promises; RequestFailed if nobody answers in time."""
+        """What the question promises; RequestFailed if no answer comes in time."""
         result = self.ask_each({None: question}, timeout_s=timeout_s)[None]
         if isinstance(result, Failed):
             raise (NotSupported if result.is_unsupported else RequestFailed)(result.reason)
@@ -344,7 +344,7 @@ class Admin(_Driven):
     def ask_each(
         self, questions: Mapping[K, Question[T]], *, timeout_s: float = 60.0
     ) -> dict[K, T | Failed]:
-        """All at once; Failed for those that nobody answers in time."""
+        """All at once; Failed for those without an answer in time."""
         results: dict[K, T | Failed] = {}
         now_ms = self._loop.now_ms()
         timeout_ms = int(timeout_s * 1_000)

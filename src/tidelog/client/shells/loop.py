@@ -52,7 +52,7 @@ class Loop:
         return time.monotonic_ns() // 1_000_000
 
     def wait(self, wait_ms: int | None) -> list[tuple[_Socket | None, int]]:
-        """Sleep until something happens, but at most so long (None: as long as it takes)."""
+        """Sleep until something happens, at most `wait_ms` (None: as long as it takes)."""
         timeout_s = self._timeout_s(wait_ms)
         ready = self._selector.select(timeout_s)
         return [(key.data, mask) for key, mask in ready]
@@ -244,7 +244,7 @@ class _Socket:
             self._loop.ended(self._link, _reason(code), now_ms)
             return
         if self.socket.getsockname() == self.socket.getpeername():
-            # Nobody listens there: the system chose that very port for our own end.
+            # No listener there: the system chose that very port for our own end.
             self._loop.ended(self._link, "refused", now_ms)
             return
         self._is_open = True
@@ -315,7 +315,7 @@ class _Socket:
         self._loop.answered(self._link, frame, now_ms)
 
     def _wake_for(self, count: int) -> None:
-        """So many bytes must wait in the socket; its end wakes in any case."""
+        """Set how many bytes must have come before we wake; the end of the stream always wakes."""
         if count != self._woken_for:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
             self._woken_for = count

@@ -108,5 +108,5 @@ def _offset(result: LookupResult, partition: TopicPartition) -> int:
 
 
 def _as_they_are(records: memoryview) -> memoryview:
-    """The loop makes every answer's bytes anew, so they last as long as somebody has them."""
+    """The loop allocates the bytes of every answer, so they last as long as they are referenced."""
     return records

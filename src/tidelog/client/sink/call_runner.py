@@ -123,7 +123,7 @@ class _RunningCall:
         self._failures = 0
         self._last: tuple[ErrorDecision, int, str] | None = None
         """Why the last attempt failed, while the next one waits."""
-        self._reason = "nobody could be reached"
+        self._reason = "no broker could be reached"
         self.is_over = False
 
     def deadlines_ms(self) -> Iterable[int | None]:

@@ -19,7 +19,7 @@ class ErrorDecision(IntEnum):
 
     GO_ON = 0
     WAIT = 1
-    """Somebody is just finishing: the same again, 20 ms later."""
+    """A transaction is just being finished: the same again, 20 ms later."""
     AGAIN = 2
     """The same again, after a pause."""
     REFRESH = 3
@@ -29,7 +29,7 @@ class ErrorDecision(IntEnum):
     OVER = 5
     """There is nothing left to abort."""
     CHECK_MARKER = 6
-    """Nobody knows whether it is committed: the marker tells."""
+    """Unknown whether it is committed: read the marker."""
     BATCH_LOST = 7
     """This transaction cannot be committed: abort it. The batch may be begun again."""
     FENCED = 8

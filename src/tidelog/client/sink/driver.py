@@ -89,7 +89,7 @@ class SinkDriverMachine:
         self._opened_ms = 0
         self._marked_ms = 0
         self._no_batch_before_ms = 0
-        """Until then somebody may believe that the sink is his."""
+        """Until then another driver may believe that the sink is its own."""
         self._final: SinkError | None = None
 
     @property

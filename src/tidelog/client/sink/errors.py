@@ -10,7 +10,7 @@ from tidelog.core.model.exceptions import TidelogError
 
 
 class SinkError(TidelogError):
-    """A batch was not published, or nobody knows."""
+    """A batch was not published, or that is unknown."""
 
     is_final = True
 
@@ -78,4 +78,4 @@ class OutOfTime(BatchLost):
 
 
 class CommitUnknown(SinkError):
-    """The commit was asked for, and nobody could be asked what became of it."""
+    """The commit was asked for, and it cannot be found out what became of it."""

@@ -122,7 +122,7 @@ class PartitionOutput:
             if not batch.is_in_flight and batch.base_offset is None:
                 yield batch
 
-    # What the leader says
+    # What the leader answers
 
     def acknowledged(self, batch: PendingBatch, base_offset: int) -> None:
         batch.is_in_flight = False
@@ -137,12 +137,12 @@ class PartitionOutput:
     def refused(
         self, batch: PendingBatch, code: int, *, pause_ms: int, now_ms: int
     ) -> ErrorDecision:
-        """What the table says; if it is to be sent again, that is arranged here."""
+        """The decision about a refused batch; if it is to be sent again, that is arranged here."""
         batch.is_in_flight = False
         decision = decide(SinkStep.PRODUCE, code)
         is_behind_gap = batch is not self._batches[0]
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and is_behind_gap:
-            # The batch before it did not arrive, so this one was too early: nobody's fault.
+            # The batch before it did not arrive, so this one was too early: no second writer.
             decision = ErrorDecision.AGAIN
         if decision in RESENT:
             self._has_to_rewind = True

@@ -1,4 +1,4 @@
-"""Every request of the sink's protocol: which step it is, whom it asks, in which versions.
+"""Every request of the sink's protocol: which step it is, which node gets it, in which versions.
 
 The highest versions are those of the classic transaction protocol, also on a cluster that offers
 newer ones: see the package's first page. The functions below build one call each from what the sink

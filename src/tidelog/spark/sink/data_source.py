@@ -34,7 +34,7 @@ from tidelog.spark.sink.shape import KEY, PARTITION, TOPIC, Shape, shape_of, sha
 from tidelog.spark.sink.task_writer import write_rows
 
 UNKNOWN_SOURCE = "unknown"
-"""A Python data source is not told from which offsets its rows come."""
+"""A Python data source does not know from which offsets its rows come."""
 Messages = Sequence[WriterCommitMessage | None]
 _JOB_GROUP_PROPERTY = "spark.jobGroup.id"
 _ARRANGE = (

@@ -166,14 +166,14 @@ class ExactlyOnce:
         return driver
 
     def _renew(self, driver: SinkDriver) -> None:
-        """An idle query calls nobody, so the marker is renewed from here."""
+        """An idle query makes no calls, so the marker is renewed from here."""
         while not self._is_over.wait(RENEWAL_CHECK_S) and driver is self._driver:
             try:
                 driver.renew_if_due()
             except BatchLost:
                 continue  # the cluster did not answer; there is time for more tries
             except SinkError:
-                return  # the next batch will hear of it as well
+                return  # the next batch will fail with it as well
 
 
 def _refuse_speculation(frame: DataFrame) -> None:
