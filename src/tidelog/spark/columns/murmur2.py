@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidelog.client.producer.partitioner import murmur2
-from tidelog.spark.columns.sized_bytes import sized_bytes
+from tidelog.spark.columns.binary_columns import sized_bytes
 from tidelog.spark.columns.varints import Numbers, Octets
 
 _SEED = np.uint32(0x9747B28C)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tidelog.spark.columns.binary_columns import binary_array, joined
-from tidelog.spark.columns.sized_bytes import SizedBytes, sized_bytes
+from tidelog.spark.columns.binary_columns import SizedBytes, binary_array, joined, sized_bytes
 from tidelog.spark.columns.varints import Numbers, varint_rows, varint_widths
 
 _UNITS_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}

@@ -2,6 +2,8 @@
 
 They come with lower-case names, since Spark ignores case. A wrong option is an OptionError that
 names it; an option without effect is a warning.
+
+Options that begin with `kafka.` are settings of our client, without effect here, or refused.
 """
 
 from __future__ import annotations
@@ -10,7 +12,12 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from tidelog.client.config import COMMON_SETTINGS
+from tidelog.client.consumer.config import CONSUMER_SETTINGS
+from tidelog.client.ranges.config import range_config
+from tidelog.client.settings import ConfigError
 from tidelog.core.model.ids import TopicPartition
 from tidelog.spark.source.bounds import (
     EARLIEST,
@@ -23,9 +30,10 @@ from tidelog.spark.source.bounds import (
     read_bound,
     read_partitions,
 )
-from tidelog.spark.source.client_settings import PREFIX, ClientSettings, read_client_settings
 from tidelog.spark.source.errors import OptionError
 
+PREFIX = "kafka."
+BOOTSTRAP = "kafka.bootstrap.servers"
 POLL_TIMEOUT_MS = 120_000
 TRIGGER_DELAY_MS = 15 * 60_000
 OFFSET_RETRIES = 3
@@ -46,6 +54,18 @@ _WITHOUT_EFFECT = {"groupidprefix": "this source joins no consumer group"}
 _MINUTE_MS = 60_000
 _UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": _MINUTE_MS, "min": _MINUTE_MS}
 _UNITS_MS |= {"h": 60 * _MINUTE_MS, "d": 24 * 60 * _MINUTE_MS}
+_PLAINTEXT = "PLAINTEXT"
+_CLIENT_SETTINGS = frozenset(each.name for each in (*COMMON_SETTINGS, *CONSUMER_SETTINGS))
+_ADMIN_SETTINGS = frozenset(each.name for each in COMMON_SETTINGS)
+_AS_BYTES = "keys and values are read as bytes; convert them with column functions"
+_REFUSED_SETTINGS = {
+    "auto.offset.reset": "use startingOffsets: Spark, not the client, decides where reading starts",
+    "key.deserializer": _AS_BYTES,
+    "value.deserializer": _AS_BYTES,
+    "enable.auto.commit": "Spark's checkpoint keeps the offsets, none are committed to Kafka",
+    "interceptor.classes": "there are no interceptors here",
+}
+_SECURITY_PREFIXES = ("ssl.", "sasl.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +90,17 @@ class Assign:
 
 
 Subscription = Subscribe | SubscribePattern | Assign
+
+
+class ClientSettings(NamedTuple):
+    """The settings for the client, and warnings for the user."""
+
+    given: dict[str, str]
+    warnings: tuple[str, ...]
+
+    def of_admin(self) -> dict[str, str]:
+        """Those that every client has, not only consumers."""
+        return {name: text for name, text in self.given.items() if name in _ADMIN_SETTINGS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,3 +325,30 @@ def _unknown(options: Mapping[str, str]) -> list[str]:
             hint = f"; did you mean {known[near[0]]}?" if near else ""
             warnings.append(f"{option} is not an option of this source{hint}")
     return warnings
+
+
+def read_client_settings(options: Mapping[str, str]) -> ClientSettings:
+    """`options` have lower-case names; those without `kafka.` are ignored."""
+    if not options.get(BOOTSTRAP, "").strip():
+        raise OptionError(f"{BOOTSTRAP} must be given: host:port, or several separated by commas")
+    given: dict[str, str] = {}
+    warnings: list[str] = []
+    for option, text in options.items():
+        if not option.startswith(PREFIX):
+            continue
+        name = option.removeprefix(PREFIX)
+        if name in _REFUSED_SETTINGS:
+            raise OptionError(f"{option} is not supported: {_REFUSED_SETTINGS[name]}")
+        if name.startswith(_SECURITY_PREFIXES) or (
+            name == "security.protocol" and text.strip().upper() != _PLAINTEXT
+        ):
+            raise OptionError(f"{option} is not supported: connections are PLAINTEXT so far")
+        if name in _CLIENT_SETTINGS:
+            given[name] = text
+        elif name != "security.protocol":
+            warnings.append(f"{option} has no effect on format tidelog")
+    try:
+        range_config(given)
+    except ConfigError as error:
+        raise OptionError(f"{PREFIX}{error}") from None
+    return ClientSettings(given, tuple(warnings))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidelog.spark.pipeline.file.schema_ddl import SchemaColumn, read_ddl
+
+DDL = "a STRING INT ARRAY MAP STRUCT DECIMAL < > ( ) , : 5 NOT NULL `b`"
 
 
 def test_columns_have_names_types_and_may_be_required() -> None:
@@ -72,3 +76,9 @@ def test_one_mistake_does_not_hide_the_next() -> None:
     columns, mistakes = read_ddl("a STRNG,\nb INT,\nc DECIMAL(99)")
     assert [each.line for each in mistakes] == [0, 2]
     assert [each.name for each in columns] == ["b"]
+
+
+@given(st.lists(st.sampled_from(DDL.split()), max_size=15))
+def test_any_pile_of_ddl_is_columns_or_mistakes(pieces: list[str]) -> None:
+    columns, mistakes = read_ddl(" ".join(pieces))
+    assert columns or mistakes

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidelog.spark.pipeline.file.sql_shape import query_shape
 from tidelog.spark.pipeline.file.sql_tokens import BadSql, tokens_of
+
+SQL = "SELECT FROM WITH AS JOIN ( ) , a b . ; 'x' ` \" /* */ -- \n GROUP BY OVER LATERAL VIEW |>"
 
 
 @pytest.mark.parametrize(
@@ -134,3 +138,12 @@ def test_tokens_keep_their_lines() -> None:
         ("name", "b`c", 2),
         ("number", "1.5e3", 2),
     ]
+
+
+@given(st.lists(st.sampled_from(SQL.split(" ")), max_size=25))
+def test_any_pile_of_sql_is_a_shape_or_bad(pieces: list[str]) -> None:
+    try:
+        shape = query_shape(" ".join(pieces))
+    except BadSql:
+        return
+    assert len(shape.streams(lambda name: True)) <= 1 + pieces.count("(")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.spark.pipeline.good_file import GOOD, checked
 from tidelog.spark import pipeline
@@ -367,3 +369,17 @@ def test_a_mapping_is_checked_by_the_same_rules() -> None:
 def test_a_function_in_a_file_is_refused() -> None:
     found = error_lines(GOOD.replace("deduplicate", 'function = "f"\ndeduplicate'))
     assert any("which only a plan in Python can have" in each for each in found)
+
+
+@given(st.data())
+def test_a_good_file_with_something_cut_out_is_still_judged(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(GOOD)))
+    end = data.draw(st.integers(start, min(len(GOOD), start + 80)))
+    pasted = data.draw(st.text(alphabet="[]{}=\"'\n ax.,#5", max_size=6))
+    found = checked(GOOD[:start] + pasted + GOOD[end:])
+    assert (found.plan is None) == bool(found.errors)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_judged(text: str) -> None:
+    assert checked(text).plan is None
