@@ -25,7 +25,11 @@ from tidelog.core.node.node import Node
 from tidelog.core.node.ports import Part
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.headers import read_request_header, response_header
-from tidelog.core.wire.produce_fast import PartitionAnswer, decode_produce, encode_produce_answer
+from tidelog.core.wire.produce_fast import (
+    ProducePartitionAnswer,
+    decode_produce,
+    encode_produce_answer,
+)
 from tidelog.worlds.runtime.os_disk import OsDisk
 
 TOPIC = "steps"
@@ -166,7 +170,9 @@ def _decode(frame: memoryview) -> None:
 
 
 def _encode() -> None:
-    body = encode_produce_answer([(TOPIC, [PartitionAnswer(0, 0, 1, -1, 0)])], PRODUCE_VERSION)
+    body = encode_produce_answer(
+        [(TOPIC, [ProducePartitionAnswer(0, 0, 1, -1, 0)])], PRODUCE_VERSION
+    )
     header = response_header(0, PRODUCE_VERSION, 7)
     b"".join((len(body).to_bytes(SIZE_BYTES, "big"), header, body))
 

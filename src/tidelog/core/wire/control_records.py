@@ -48,7 +48,7 @@ class EndTransactionMarker(NamedTuple):
     coordinator_epoch: int
 
 
-class Voter(NamedTuple):
+class VoterRecord(NamedTuple):
     """A member of the metadata quorum and the directory that holds its log."""
 
     id: int
@@ -59,8 +59,8 @@ class LeaderChange(NamedTuple):
     """The first record of a leader's epoch in the metadata log."""
 
     leader: int
-    voters: tuple[Voter, ...]
-    granting_voters: tuple[Voter, ...]
+    voters: tuple[VoterRecord, ...]
+    granting_voters: tuple[VoterRecord, ...]
 
 
 class SnapshotHeader(Message, versions="0", flexible_from=0):
@@ -188,7 +188,7 @@ def read_leader_change(record: Record) -> LeaderChange | None:
 
 def _read_voters(
     value: bytes, position: int, *, with_directory: bool
-) -> tuple[tuple[Voter, ...], int]:
+) -> tuple[tuple[VoterRecord, ...], int]:
     count = value[position] - 1
     position += 1
     if not 0 <= count < 127:
@@ -204,7 +204,7 @@ def _read_voters(
         if value[position] != 0:
             raise CorruptBatch("a voter with tagged fields")
         position += 1
-        voters.append(Voter(voter_id, directory_id))
+        voters.append(VoterRecord(voter_id, directory_id))
     return tuple(voters), position
 
 

@@ -88,7 +88,7 @@ class FetchCall(NamedTuple):
     cluster_id: str | None = None
 
 
-class PartitionAnswer(NamedTuple):
+class FetchPartitionAnswer(NamedTuple):
     """What one partition answers; `records_bytes` of records follow, as the given part.
 
     Raw wire values: `diverging` is (epoch, end offset), `current_leader` (id, epoch), `snapshot_id`
@@ -231,7 +231,7 @@ def _with_tags(
 
 
 def encode_fetch_answer(
-    topics: Sequence[tuple[Topic, Sequence[PartitionAnswer]]],
+    topics: Sequence[tuple[Topic, Sequence[FetchPartitionAnswer]]],
     version: int,
     *,
     prefix: bytes = b"",
@@ -268,7 +268,7 @@ def encode_fetch_answer(
     return parts
 
 
-def _put_partition(out: bytearray, answer: PartitionAnswer, version: int) -> None:
+def _put_partition(out: bytearray, answer: FetchPartitionAnswer, version: int) -> None:
     flexible = version >= FLEXIBLE_FROM
     if version >= 5:
         out += _ANSWER.pack(*answer[:5])
@@ -291,7 +291,7 @@ def _put_partition(out: bytearray, answer: PartitionAnswer, version: int) -> Non
         out += INT.pack(answer.records_bytes)
 
 
-def _put_partition_tags(out: bytearray, answer: PartitionAnswer, version: int) -> None:
+def _put_partition_tags(out: bytearray, answer: FetchPartitionAnswer, version: int) -> None:
     diverging, leader, snapshot = answer.diverging, answer.current_leader, answer.snapshot_id
     if version < NEW_LEADERS_FROM:
         leader = None

@@ -57,7 +57,7 @@ class ProduceCall(NamedTuple):
     topics: list[tuple[Topic, Partitions]]
 
 
-class PartitionAnswer(NamedTuple):
+class ProducePartitionAnswer(NamedTuple):
     """What one partition answers: raw wire values, -1 for unknown."""
 
     partition_index: int
@@ -135,7 +135,7 @@ def _decode_flexible(body: memoryview, version: int) -> ProduceCall:
 
 
 def encode_produce_answer(
-    topics: Sequence[tuple[Topic, Sequence[PartitionAnswer]]],
+    topics: Sequence[tuple[Topic, Sequence[ProducePartitionAnswer]]],
     version: int,
     *,
     endpoints: Sequence[Endpoint] = (),
@@ -169,7 +169,7 @@ def encode_produce_answer(
     return out
 
 
-def _put_errors(out: bytearray, answer: PartitionAnswer, *, flexible: bool) -> None:
+def _put_errors(out: bytearray, answer: ProducePartitionAnswer, *, flexible: bool) -> None:
     if flexible and answer.error_message is None and not answer.record_errors:
         out += b"\x01\x00"
         return
@@ -183,7 +183,7 @@ def _put_errors(out: bytearray, answer: PartitionAnswer, *, flexible: bool) -> N
     put_string(out, answer.error_message)
 
 
-def _put_leader(out: bytearray, answer: PartitionAnswer, version: int) -> None:
+def _put_leader(out: bytearray, answer: ProducePartitionAnswer, version: int) -> None:
     if answer.current_leader is None or version < 10:
         out += b"\0"
         return

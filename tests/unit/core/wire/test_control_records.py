@@ -20,8 +20,8 @@ from tidelog.core.wire.control_records import (
     LeaderChange,
     SnapshotFooter,
     SnapshotHeader,
-    Voter,
     VoterEndpoint,
+    VoterRecord,
     control_type,
     end_txn_marker,
     leader_change,
@@ -58,7 +58,7 @@ def test_a_marker_has_the_bytes_of_kafka() -> None:
 
 
 def test_a_leader_change_round_trips() -> None:
-    change = LeaderChange(1, (Voter(1), Voter(2)), (Voter(1),))
+    change = LeaderChange(1, (VoterRecord(1), VoterRecord(2)), (VoterRecord(1),))
     record = only(leader_change(change, timestamp_ms=5))
 
     assert read_leader_change(record) == change
@@ -67,7 +67,9 @@ def test_a_leader_change_round_trips() -> None:
 
 def test_a_leader_change_has_the_bytes_that_kafka_reads() -> None:
     """Version 0: Kafka takes every leader change for one, whatever it says."""
-    new = leader_change(LeaderChange(1, (Voter(1), Voter(2)), (Voter(1),)), timestamp_ms=5)
+    new = leader_change(
+        LeaderChange(1, (VoterRecord(1), VoterRecord(2)), (VoterRecord(1),)), timestamp_ms=5
+    )
     assert new.key == bytes.fromhex("0000 0002")
     assert new.value == bytes.fromhex("0000 00000001 03 00000001 00 00000002 00 02 00000001 00 00")
 
@@ -76,12 +78,12 @@ def test_a_leader_change_of_version_1_is_read() -> None:
     directory_id = bytes(range(16))
     value = bytes.fromhex("0001 00000001 02 00000001" + directory_id.hex() + "00 01 00")
     record = only(NewRecord(value, bytes.fromhex("00000002")))
-    assert read_leader_change(record) == LeaderChange(1, (Voter(1, directory_id),), ())
+    assert read_leader_change(record) == LeaderChange(1, (VoterRecord(1, directory_id),), ())
 
 
 @pytest.mark.parametrize("length", range(13))
 def test_a_leader_change_cut_short_is_corrupt(length: int) -> None:
-    new = leader_change(LeaderChange(1, (Voter(1),), ()), timestamp_ms=5)
+    new = leader_change(LeaderChange(1, (VoterRecord(1),), ()), timestamp_ms=5)
     assert new.value is not None
     with pytest.raises(CorruptBatch):
         read_leader_change(only(new._replace(value=new.value[:length])))

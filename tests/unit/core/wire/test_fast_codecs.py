@@ -15,15 +15,18 @@ from tidelog.core.wire.fast_fields import Endpoint
 from tidelog.core.wire.fetch_fast import (
     NEW_LEADERS_FROM,
     UNKNOWN_HIGH_WATERMARK,
+    FetchPartitionAnswer,
     decode_fetch,
     encode_fetch_answer,
 )
-from tidelog.core.wire.fetch_fast import PartitionAnswer as FetchAnswer
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest, ProduceResponse
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest, FetchResponse
-from tidelog.core.wire.produce_fast import PartitionAnswer as ProduceAnswer
-from tidelog.core.wire.produce_fast import decode_produce, encode_produce_answer
+from tidelog.core.wire.produce_fast import (
+    ProducePartitionAnswer,
+    decode_produce,
+    encode_produce_answer,
+)
 from tidelog.core.wire.schema import ZERO_UUID
 
 few = settings(max_examples=12)
@@ -65,7 +68,7 @@ def test_produce_answers_encode_as_their_schema_does(version: int, data: st.Data
             leader = (p.current_leader.leader_id, p.current_leader.leader_epoch)
             errors = [(e.batch_index, e.batch_index_error_message) for e in p.record_errors]
             answers.append(
-                ProduceAnswer(
+                ProducePartitionAnswer(
                     p.index, p.error_code, p.base_offset, p.log_append_time_ms,
                     p.log_start_offset, p.error_message, errors,
                     None if leader == (-1, -1) else leader,
@@ -127,7 +130,7 @@ def test_fetch_answers_encode_as_their_schema_does(version: int, data: st.DataOb
             snapshot = (p.snapshot_id.end_offset, p.snapshot_id.epoch)
             aborted = p.aborted_transactions
             answers.append(
-                FetchAnswer(
+                FetchPartitionAnswer(
                     p.partition_index, p.error_code, p.high_watermark, p.last_stable_offset,
                     p.log_start_offset,
                     None if aborted is None else [(a.producer_id, a.first_offset) for a in aborted],
@@ -152,7 +155,7 @@ def test_fetch_answers_encode_as_their_schema_does(version: int, data: st.DataOb
 
 
 def test_a_leader_is_named_only_where_its_address_can_be_told() -> None:
-    answer = FetchAnswer(0, 6, -1, -1, -1, current_leader=(2, 5))
+    answer = FetchPartitionAnswer(0, 6, -1, -1, -1, current_leader=(2, 5))
 
     for version in (15, 16):
         parts = encode_fetch_answer([(bytes(16), [answer])], version)

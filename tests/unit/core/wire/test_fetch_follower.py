@@ -19,7 +19,7 @@ from tidelog.core.wire.fetch_fast import (
     decode_fetch,
     encode_fetch_answer,
 )
-from tidelog.core.wire.fetch_fast import PartitionAnswer as LeaderAnswer
+from tidelog.core.wire.fetch_fast import FetchPartitionAnswer as LeaderAnswer
 from tidelog.core.wire.fetch_follower import (
     AnsweredPartition,
     FetchAnswer,

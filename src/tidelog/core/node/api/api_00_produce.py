@@ -24,7 +24,7 @@ from tidelog.core.storage.appending import Appended
 from tidelog.core.storage.validation import Refusal, split_batches
 from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
 from tidelog.core.wire.produce_fast import (
-    PartitionAnswer,
+    ProducePartitionAnswer,
     decode_produce,
     encode_produce_answer,
 )
@@ -62,8 +62,8 @@ WITHOUT_LOG_START = frozenset(
 _NONE = ErrorCode.NONE
 
 
-Answers = list[tuple[Topic, list[PartitionAnswer]]]
-Wait = tuple[Partition, list[PartitionAnswer], int, int]
+Answers = list[tuple[Topic, list[ProducePartitionAnswer]]]
+Wait = tuple[Partition, list[ProducePartitionAnswer], int, int]
 """A partition, its topic's answers, which of them, and the end offset to be covered."""
 
 
@@ -139,7 +139,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     waits: list[Wait] = []
     has_error = False
     for topic, partitions in call.topics:
-        answers: list[PartitionAnswer] = []
+        answers: list[ProducePartitionAnswer] = []
         for index, records in partitions:
             partition = node.find_partition(topic, index)
             if partition is None:
@@ -177,7 +177,7 @@ def _append(
     wall_ms: int,
     is_transactional: bool,
     acks: int,
-) -> tuple[PartitionAnswer, int | None]:
+) -> tuple[ProducePartitionAnswer, int | None]:
     """The answer, and the end offset that an `acks=all` request waits for (None: refused)."""
     batch = _one_batch(records)
     if isinstance(batch, Refusal):
@@ -198,7 +198,7 @@ def _append(
     node.touch(partition)
     base_offset, append_time_ms = result.base_offset, result.log_append_time_ms
     assert base_offset is not None
-    answer = PartitionAnswer(
+    answer = ProducePartitionAnswer(
         index,
         0,
         base_offset,
@@ -248,7 +248,7 @@ def _refuse_batch(
 
 def _append_refused(
     node: Node, partition: Partition, index: int, result: Appended
-) -> PartitionAnswer:
+) -> ProducePartitionAnswer:
     if result.error == ErrorCode.KAFKA_STORAGE_ERROR:
         node.on_log_failed(partition.log)
     refused = _refused(index, result.error)._replace(
@@ -265,7 +265,7 @@ def _park(node: Node, parked: ParkedProduce) -> None:
     node.newly_parked.append(parked)
 
 
-def _unhosted(node: Node, topic: Topic, index: int) -> PartitionAnswer:
+def _unhosted(node: Node, topic: Topic, index: int) -> ProducePartitionAnswer:
     """Another broker's, an unknown id, or a partition that its topic does not have."""
     code = refuse_unhosted(node, topic, index)
     if code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -277,8 +277,10 @@ def _leader(partition: Partition) -> tuple[int, int]:
     return (NO_NODE if partition.leader_id is None else partition.leader_id), partition.leader_epoch
 
 
-def _refused(index: int, code: ErrorCode, leader: tuple[int, int] | None = None) -> PartitionAnswer:
-    return PartitionAnswer(
+def _refused(
+    index: int, code: ErrorCode, leader: tuple[int, int] | None = None
+) -> ProducePartitionAnswer:
+    return ProducePartitionAnswer(
         index, code, UNKNOWN_OFFSET, NO_TIMESTAMP, UNKNOWN_OFFSET, current_leader=leader
     )
 

@@ -18,7 +18,7 @@ from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log import OffsetOutOfRange
 from tidelog.core.wire.fast_fields import Endpoint, Topic
-from tidelog.core.wire.fetch_fast import FetchCall, PartitionAnswer, encode_fetch_answer
+from tidelog.core.wire.fetch_fast import FetchCall, FetchPartitionAnswer, encode_fetch_answer
 from tidelog.core.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 READ_COMMITTED = 1
 
 _NONE = ErrorCode.NONE
-Answers = list[tuple[SessionPartition, PartitionAnswer]]
+Answers = list[tuple[SessionPartition, FetchPartitionAnswer]]
 
 
 class ParkedFetch:
@@ -153,7 +153,7 @@ def _count(
     node.touch(partition)
 
 
-def _is_urgent(node: Node, entry: SessionPartition, found: PartitionAnswer) -> bool:
+def _is_urgent(node: Node, entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
     """Fences that a follower should not hear of only when its wait is over.
 
     A deletion is answered when all followers have done it, too. Their high watermark matters at
@@ -179,7 +179,7 @@ def read(
     *,
     bytes_left: int,
     is_first: bool,
-) -> PartitionAnswer:
+) -> FetchPartitionAnswer:
     """One partition's share of the answer."""
     wanted = entry.call
     is_follower = call.replica_id >= 0
@@ -191,7 +191,7 @@ def read(
     if call.rack_id and node.replica_selector is not None and not is_follower:
         replica = node.replica_selector.choose(partition, call.rack_id, wanted.fetch_offset)
         if replica is not None:
-            return PartitionAnswer(
+            return FetchPartitionAnswer(
                 wanted.partition_index, 0, *fences, preferred_read_replica=replica
             )
     if wanted.last_fetched_epoch >= 0:
@@ -199,7 +199,7 @@ def read(
         if isinstance(diverging, ErrorCode):
             return _error(wanted.partition_index, diverging, partition)
         if diverging is not None:
-            return PartitionAnswer(wanted.partition_index, 0, *fences, diverging=diverging)
+            return FetchPartitionAnswer(wanted.partition_index, 0, *fences, diverging=diverging)
     bytes_max = min(wanted.bytes_max, bytes_left)
     if bytes_max < 0:
         return _error(wanted.partition_index, ErrorCode.UNKNOWN_SERVER_ERROR, partition)
@@ -209,7 +209,7 @@ def read(
         fence = log.log_end_offset
         held = node.held_replicas
         if held and (call.replica_id, partition.topic_partition) in held:
-            return PartitionAnswer(wanted.partition_index, 0, *fences)
+            return FetchPartitionAnswer(wanted.partition_index, 0, *fences)
     aborted = None
     try:
         found = log.read(
@@ -220,7 +220,7 @@ def read(
     except (OffsetOutOfRange, CorruptBatch, DiskError) as error:
         return _error(wanted.partition_index, _unreadable(node, partition, error), partition)
     size_bytes = 0 if found is None else found.size_bytes
-    return PartitionAnswer(wanted.partition_index, 0, *fences, aborted, found, size_bytes)
+    return FetchPartitionAnswer(wanted.partition_index, 0, *fences, aborted, found, size_bytes)
 
 
 def _unreadable(node: Node, partition: Partition, error: Exception) -> ErrorCode:
@@ -288,7 +288,7 @@ def answer(
     """Send what was assembled; an incremental session leaves out what its client knows."""
     if session.wants_id:
         node.fetch_sessions.keep(session, now_ms)
-    told: list[tuple[Topic, list[PartitionAnswer]]] = []
+    told: list[tuple[Topic, list[FetchPartitionAnswer]]] = []
     for entry, found in answers:
         is_news = session.tells_all or _is_news(entry, found)
         if not _is_starved(session, entry, found):
@@ -326,14 +326,14 @@ def refuse_whole(request: Request, call: FetchCall, code: ErrorCode) -> None:
         answer_error(request, code)
         return
     told = [
-        (topic, [PartitionAnswer(p.partition_index, code, -1, -1, -1, []) for p in partitions])
+        (topic, [FetchPartitionAnswer(p.partition_index, code, -1, -1, -1, []) for p in partitions])
         for topic, partitions in call.topics
     ]
     parts = encode_fetch_answer(told, request.version, prefix=request.header())
     request.answer_parts(cast("list[Part]", parts))
 
 
-def _is_news(entry: SessionPartition, found: PartitionAnswer) -> bool:
+def _is_news(entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
     return (
         found.records_bytes > 0
         or found.error_code != _NONE
@@ -344,7 +344,9 @@ def _is_news(entry: SessionPartition, found: PartitionAnswer) -> bool:
     )
 
 
-def _is_starved(session: FetchSession, entry: SessionPartition, found: PartitionAnswer) -> bool:
+def _is_starved(
+    session: FetchSession, entry: SessionPartition, found: FetchPartitionAnswer
+) -> bool:
     """There is data, but no room was left for it: it keeps its place, before those that got some.
 
     A batch that is larger than the limits is given only to the first partition of an answer.
@@ -358,7 +360,7 @@ def _is_starved(session: FetchSession, entry: SessionPartition, found: Partition
     return entry.call.fetch_offset < fence
 
 
-def _remember(session: FetchSession, entry: SessionPartition, found: PartitionAnswer) -> None:
+def _remember(session: FetchSession, entry: SessionPartition, found: FetchPartitionAnswer) -> None:
     """Errors and data that may have been cut short are looked at again next time, and so are those
     who were sent to another replica, should they come all the same."""
     entry.told_high_watermark = found.high_watermark
@@ -375,24 +377,24 @@ def _endpoints(node: Node, answers: Answers) -> list[Endpoint]:
     return endpoints_of(node, leaders) if leaders else []
 
 
-def _unknown(node: Node, entry: SessionPartition) -> PartitionAnswer:
+def _unknown(node: Node, entry: SessionPartition) -> FetchPartitionAnswer:
     """Not here: it never was, or a session still knows a topic that was deleted under it."""
     topic, index = entry.topic, entry.call.partition_index
     code = refuse_unhosted(node, topic, index)
     if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
         leader = leader_of(node, topic, index)
-        return PartitionAnswer(index, code, -1, -1, -1, None, current_leader=leader)
+        return FetchPartitionAnswer(index, code, -1, -1, -1, None, current_leader=leader)
     if entry.partition is not None:
         if entry.partition.topic_partition.topic not in node.image.topics:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return PartitionAnswer(index, code, -1, -1, -1, [])
-        return PartitionAnswer(index, ErrorCode.INCONSISTENT_TOPIC_ID, -1, -1, -1)
-    return PartitionAnswer(index, code, -1, -1, -1, [])
+            return FetchPartitionAnswer(index, code, -1, -1, -1, [])
+        return FetchPartitionAnswer(index, ErrorCode.INCONSISTENT_TOPIC_ID, -1, -1, -1)
+    return FetchPartitionAnswer(index, code, -1, -1, -1, [])
 
 
-def _error(index: int, code: ErrorCode, partition: Partition) -> PartitionAnswer:
+def _error(index: int, code: ErrorCode, partition: Partition) -> FetchPartitionAnswer:
     leader = None
     if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
         leader_id = NOBODY if partition.leader_id is None else partition.leader_id
         leader = (leader_id, partition.leader_epoch)
-    return PartitionAnswer(index, code, -1, -1, -1, None, current_leader=leader)
+    return FetchPartitionAnswer(index, code, -1, -1, -1, None, current_leader=leader)

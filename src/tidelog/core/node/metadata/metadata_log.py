@@ -37,7 +37,7 @@ from tidelog.core.node.metadata.snapshots import Snapshots
 from tidelog.core.quorum.values import LogPosition, RoleChanged
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.log import Log
-from tidelog.core.wire.control_records import LeaderChange, Voter, leader_change
+from tidelog.core.wire.control_records import LeaderChange, VoterRecord, leader_change
 from tidelog.core.wire.records import build
 
 __all__ = ["Activation", "MetadataLoaded", "MetadataLog", "MetadataUnreadable"]
@@ -252,8 +252,8 @@ class MetadataLog:
         wall_ms = port.wall_ms(now_ms)
         written = LeaderChange(
             change.node_id,
-            voters=tuple(Voter(voter) for voter in self.quorum.voters),
-            granting_voters=tuple(Voter(voter) for voter in granted_by),
+            voters=tuple(VoterRecord(voter) for voter in self.quorum.voters),
+            granting_voters=tuple(VoterRecord(voter) for voter in granted_by),
         )
         first = build([leader_change(written, timestamp_ms=wall_ms)], control=True)
         batches: list[tuple[bytearray, Sequence[MetadataRecord]]] = [(first, ())]

@@ -27,7 +27,7 @@ from tidelog.core.metadata.records import (
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.node.metadata.metadata_log import MetadataLoaded, MetadataUnreadable
 from tidelog.core.storage.log import Log
-from tidelog.core.wire.control_records import LeaderChange, Voter, read_leader_change
+from tidelog.core.wire.control_records import LeaderChange, VoterRecord, read_leader_change
 from tidelog.core.wire.record_batch import batches
 from tidelog.core.wire.records import iterate
 
@@ -54,7 +54,7 @@ def test_the_log_begins_with_a_leader_change_as_kafkas_does() -> None:
     assert header.is_control
     assert (header.leader_epoch, other.leader_epoch) == (1, 1)
     (record,) = iterate(view, first)
-    voter = Voter(1)
+    voter = VoterRecord(1)
     assert read_leader_change(record) == LeaderChange(1, (voter,), (voter,))
     values = [record.value or b"" for record in iterate(view, second)]
     assert len(values) == 5  # four features, one setting
