@@ -1,7 +1,6 @@
 """Who claims to show which scenario: the markers of tests, and the stories in the lab's book.
 
-A story counts only if its module is opened by `tidelog.lab.stories`, so one that does not pass yet
-may lie there without claiming anything.
+Every module of `tidelog.lab.stories` is imported by the package, so every story there counts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from tests.tidy.reading import Source, python_files
 
 CLAIMING_NAME = re.compile(r"test_(?:(d\d)_([a-z]\d+[abc]?)|(x)_(\d+))(?:_|$)")
 STORIES = "src/tidelog/lab/stories/"
-BOOK = f"{STORIES}__init__.py"
 PLAYERS = ("tests/stories/test_lab.py", "tests/process/test_stories.py")
 """They give the stories' scenarios to pytest, and claim nothing by themselves."""
 
@@ -41,7 +39,7 @@ def claims() -> tuple[Claim, ...]:
         for source in python_files("tests")
         if not source.path.startswith("tests/tidy/") and source.path not in PLAYERS
     ]
-    everything = [*tests, *_opened_stories()]
+    everything = [*tests, *_story_files()]
     return tuple(claim for source in everything for claim in claims_of(source))
 
 
@@ -98,15 +96,8 @@ def _step_texts(tree: ast.Module) -> dict[str, str]:
     return texts
 
 
-def _opened_stories() -> list[Source]:
-    files = {source.path: source for source in python_files("src/tidelog/lab")}
-    opened = {
-        f"{STORIES}{alias.name}.py"
-        for node in ast.walk(files[BOOK].tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "tidelog.lab.stories"
-        for alias in node.names
-    }
-    return [files[path] for path in sorted(opened)]
+def _story_files() -> list[Source]:
+    return [source for source in python_files("src/tidelog/lab") if source.path.startswith(STORIES)]
 
 
 def _calls(tree: ast.Module) -> list[ast.Call]:

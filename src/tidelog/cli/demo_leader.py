@@ -1,109 +1,54 @@
-"""`tidelog demo leader`: a leader's death in the terminal, a verdict, an honest exit code."""
+"""`tidelog demo leader`: a leader's death on real brokers, a verdict, an honest exit code."""
 
 from __future__ import annotations
-
-import time
-from collections import Counter
 
 from rich.console import Console
 from rich.table import Table
 
-from tidelog.cluster.cluster import Cluster
 from tidelog.cluster.errors import ClusterError
-from tidelog.lab.evidence import Entry
-from tidelog.lab.failover_demo import Accounts, DemoFailed, Order, run
+from tidelog.lab.engines.processes import ProcessEngine
+from tidelog.lab.report import Report, Step
+from tidelog.lab.stories.leader_demo import HASTY, a_leader_dies_with_records_of_its_own
+from tidelog.lab.story import BOOK, play
 
 FOUND_SOMETHING = 1
 COULD_NOT_RUN = 2
-BROKERS = 3
 
 
 def demo_leader() -> int:
     """Three brokers, a leader that dies with records of its own, and what became of each."""
     console = Console(highlight=False, soft_wrap=True)
-    started_s = time.monotonic()
 
-    def say(text: str) -> None:
-        console.print(f"[dim]{time.monotonic() - started_s:5.2f} s[/dim]  {text}")
+    def on_step(step: Step) -> None:
+        console.print(f"[dim]{step.at_us / 1_000_000:5.2f} s[/dim]  {step.text}")
 
     try:
-        with Cluster(brokers=BROKERS) as cluster:
-            say(f"three brokers are ready at {cluster.bootstrap_servers}")
-            accounts = run(cluster, say)
-    except (DemoFailed, ClusterError) as error:
+        with ProcessEngine(pace=1.0) as engine:
+            story = BOOK[a_leader_dies_with_records_of_its_own.__name__]
+            report = play(story, engine, on_step=on_step)
+    except ClusterError as error:
         console.print(f"[red]the demo could not run:[/red] {error}")
         return COULD_NOT_RUN
-    console.print(_fences(accounts))
-    console.print(_tails(accounts))
-    console.print(_fates(accounts))
-    return _verdict(console, accounts)
+    return show(console, report)
 
 
-def _fences(accounts: Accounts) -> Table:
-    """Document 3's picture: who had what when the leader died."""
-    table = Table(title="when the leader died", title_justify="left")
-    for name in ("broker", "was", "log end offset", "high watermark"):
-        table.add_column(name)
-    for broker_id, end in sorted(accounts.at_the_kill.log_end_offsets.items()):
-        role = "leader, killed" if broker_id == accounts.dead else "follower"
-        if broker_id == accounts.next_leader:
-            role += ", leads next"
-        fence = accounts.at_the_kill.high_watermark if broker_id == accounts.dead else ""
-        table.add_row(str(broker_id), role, str(end), str(fence))
-    return table
-
-
-def _tails(accounts: Accounts) -> Table:
-    """What truncation did to the old leader's log, offset by offset."""
-    table = Table(
-        title=f"the end of broker {accounts.dead}'s log, offset by offset", title_justify="left"
-    )
-    for name in ("offset", "when it died", "after its return"):
-        table.add_column(name)
-    before = {each.offset: each for each in accounts.tail_before}
-    after = {each.offset: each for each in accounts.tail_after}
-    for offset in sorted(before.keys() | after.keys()):
-        table.add_row(str(offset), _entry(before.get(offset)), _entry(after.get(offset)))
-    return table
-
-
-def _entry(entry: Entry | None) -> str:
-    return "" if entry is None else f"{entry.payload} (leader epoch {entry.leader_epoch})"
-
-
-def _fates(accounts: Accounts) -> Table:
-    """Lost ones by name, the others by number."""
-    table = Table(title="what became of every order", title_justify="left")
-    for name in ("order", "acks", "its producer was told", "final log"):
-        table.add_column(name)
-    groups = Counter((each.acks, each.told, len(each.kept_at)) for each in accounts.orders)
-    for (acks, told, copies), count in sorted(groups.items()):
-        if copies == 1 and told == "ok":
-            table.add_row(f"{count} orders", acks, told, "there, once")
-    for order in accounts.orders:
-        if not (order.told == "ok" and len(order.kept_at) == 1):
-            table.add_row(order.payload, order.acks, order.told, _fate(order))
-    return table
-
-
-def _fate(order: Order) -> str:
-    if not order.kept_at:
-        return "[red]LOST[/red]" if order.told == "ok" else "not there"
-    return f"{len(order.kept_at)} times, at offsets {', '.join(map(str, order.kept_at))}"
-
-
-def _verdict(console: Console, accounts: Accounts) -> int:
-    kept = sum(bool(order.kept_at) for order in accounts.orders if order.acks == "all")
-    if accounts.surprises:
-        for surprise in accounts.surprises:
-            console.print(f"  {surprise}", markup=False)
+def show(console: Console, report: Report) -> int:
+    """Everything that was found, and the exit code."""
+    table = Table(title="what was found", title_justify="left", show_header=False)
+    for finding in (each for step in report.steps for each in step.findings):
+        found = finding.found if finding.holds else f"{finding.found}, not {finding.wanted}"
+        table.add_row(finding.what, found, style=None if finding.holds else "red")
+    console.print(table)
+    if report.is_refuted:
+        console.print(f"  {report.failure}", markup=False)
         console.print("[red]NOT what was promised: see above[/red]")
         return FOUND_SOMETHING
+    if report.failure is not None:
+        console.print(f"[red]the demo could not run:[/red] {report.failure}")
+        return COULD_NOT_RUN
     console.print(
-        f"[yellow]acks=1:   {len(accounts.lost)} acknowledged orders are lost, and no producer "
-        "was told.[/yellow]"
+        f"[yellow]acks=1:   {len(HASTY)} acknowledged orders are LOST, and no producer was told: "
+        f"{', '.join(HASTY)}.[/yellow]"
     )
-    console.print(
-        f"[green]acks=all: all {kept} acknowledged orders are there, once. None is lost.[/green]"
-    )
+    console.print("[green]acks=all: every acknowledged order is there, once. None is lost.[/green]")
     return 0

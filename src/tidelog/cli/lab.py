@@ -38,10 +38,10 @@ def list_stories(
     ] = None,
 ) -> None:
     """All stories: name, the scenarios that it shows, and its first sentence."""
-    for told in _book().values():
-        ids = ", ".join(told.ids)
-        if about is None or about.lower() in f"{told.name} {ids}".lower():
-            print(f"{told.name}\n    {ids}\n    {told.title}")
+    for story in _book().values():
+        ids = ", ".join(story.ids)
+        if about is None or about.lower() in f"{story.name} {ids}".lower():
+            print(f"{story.name}\n    {ids}\n    {story.title}")
 
 
 @app.command()
@@ -69,27 +69,27 @@ def run(
     Exit codes: 0 every story went as told, 1 one did not, 2 there is no such story.
     """
     code = SHOWN
-    for told in _chosen(names):
-        report = _played(told, on, pace, None if data is None else data / told.name)
+    for story in _chosen(names):
+        report = _played(story, on, pace, None if data is None else data / story.name)
         print("\n".join(report.lines()), flush=True)
         if report.failure is not None or report.cannot is not None:
             code = NOT_SHOWN
     raise typer.Exit(code)
 
 
-def _played(told: Story, on: World, pace: float, data: Path | None) -> Report:
+def _played(story: Story, on: World, pace: float, data: Path | None) -> Report:
     from tidelog.lab.story import play
 
     if on is World.SIMULATOR:
         from tidelog.lab.engines.simulator import SimulatorEngine
 
-        return play(told, SimulatorEngine())
+        return play(story, SimulatorEngine())
     from tidelog.cluster.errors import ClusterError
     from tidelog.lab.engines.processes import ProcessEngine
 
     try:
         with ProcessEngine(pace=pace, data=data) as engine:
-            return play(told, engine)
+            return play(story, engine)
     except ClusterError as error:
         _refuse(str(error), NOT_SHOWN)
 
@@ -102,11 +102,11 @@ def _chosen(names: list[str]) -> list[Story]:
     for name in names:
         found = [book[name]] if name in book else stories_of(name)
         if not found:
-            scenarios = [scenario for told in book.values() for scenario in told.ids]
+            scenarios = [scenario for story in book.values() for scenario in story.ids]
             near = get_close_matches(name, [*book, *scenarios], n=1)
             hint = f"; did you mean {near[0]}?" if near else ", see tidelog lab list"
             _refuse(f"there is no story or scenario {name}{hint}", MISUSED)
-        chosen |= {told.name: told for told in found}
+        chosen |= {story.name: story for story in found}
     return list(chosen.values())
 
 

@@ -32,7 +32,7 @@ from tidelog.core.wire.messages.api_57_update_features import (
 from tidelog.lab.evidence import Topic
 
 if TYPE_CHECKING:
-    from tidelog.lab.evidence_queries import Looking
+    from tidelog.lab.lab import Lab
 
 SAFE_DOWNGRADE = 2
 ELECTIONS = {"preferred": 0, "unclean": 1}
@@ -41,7 +41,7 @@ SET = 0
 
 
 def create(
-    lab: Looking, name: str, replicas: Sequence[Sequence[int]], configs: Mapping[str, str]
+    lab: Lab, name: str, replicas: Sequence[Sequence[int]], configs: Mapping[str, str]
 ) -> Topic:
     """One partition for each list of replicas, the preferred leader first."""
     assignments = [
@@ -54,7 +54,7 @@ def create(
     return _create(lab, wanted, configs)
 
 
-def create_anywhere(lab: Looking, name: str, *, partitions: int, replication_factor: int) -> Topic:
+def create_anywhere(lab: Lab, name: str, *, partitions: int, replication_factor: int) -> Topic:
     """The controller places the replicas."""
     wanted = CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=replication_factor
@@ -62,7 +62,7 @@ def create_anywhere(lab: Looking, name: str, *, partitions: int, replication_fac
     return _create(lab, wanted, {})
 
 
-def _create(lab: Looking, wanted: CreatableTopic, configs: Mapping[str, str]) -> Topic:
+def _create(lab: Lab, wanted: CreatableTopic, configs: Mapping[str, str]) -> Topic:
     wanted.configs = [
         CreatableTopicConfig(name=key, value=value) for key, value in sorted(configs.items())
     ]
@@ -73,7 +73,7 @@ def _create(lab: Looking, wanted: CreatableTopic, configs: Mapping[str, str]) ->
     return Topic(name=wanted.name, topic_id=made.topic_id)
 
 
-def elect(lab: Looking, kind: str, index: int) -> ErrorCode:
+def elect(lab: Lab, kind: str, index: int) -> ErrorCode:
     """ElectLeaders for one partition of the story's topic."""
     request = ElectLeadersRequest(
         election_type=ELECTIONS[kind],
@@ -86,7 +86,7 @@ def elect(lab: Looking, kind: str, index: int) -> ErrorCode:
     return ErrorCode(answer.replica_election_results[0].partition_result[0].error_code)
 
 
-def configure(lab: Looking, topic: Topic, name: str, value: str) -> None:
+def configure(lab: Lab, topic: Topic, name: str, value: str) -> None:
     """Set one of a topic's settings."""
     resource = AlterConfigsResource(
         resource_type=TOPIC_RESOURCE,
@@ -98,7 +98,7 @@ def configure(lab: Looking, topic: Topic, name: str, value: str) -> None:
     assert answer.responses[0].error_code == ErrorCode.NONE, answer.responses[0]
 
 
-def lower_feature(lab: Looking, name: str, level: int) -> None:
+def lower_feature(lab: Lab, name: str, level: int) -> None:
     """Set a feature of the cluster back to an earlier level."""
     update = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=SAFE_DOWNGRADE)
     answer = lab.ask_any(UpdateFeaturesRequest(feature_updates=[update]), 1)

@@ -19,12 +19,12 @@ from tidelog.core.wire.messages.api_56_alter_partition import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.lab.evidence_queries import Looking
+    from tidelog.lab.lab import Lab
 
 ALTER_PARTITION_VERSION = 3
 
 
-def broker_epoch(lab: Looking, controller: int, broker: int) -> int:
+def broker_epoch(lab: Lab, controller: int, broker: int) -> int:
     """What this broker was given when it last registered."""
     for admitted in reversed(lab.happenings(controller, "BrokerAdmitted")):
         if admitted.fields["broker_id"] == broker:
@@ -32,7 +32,7 @@ def broker_epoch(lab: Looking, controller: int, broker: int) -> int:
     raise AssertionError(f"broker {broker} never registered with {controller}")
 
 
-def current_partition_epoch(lab: Looking, controller: int) -> int:
+def current_partition_epoch(lab: Lab, controller: int) -> int:
     """Of the story's partition 0, from the controller's own trace."""
     changes = [
         each
@@ -44,7 +44,7 @@ def current_partition_epoch(lab: Looking, controller: int) -> int:
 
 
 def alter_isr(
-    lab: Looking,
+    lab: Lab,
     controller: int,
     *,
     leader: int,

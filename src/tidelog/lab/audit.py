@@ -29,7 +29,7 @@ from tidelog.judge.history import (
     Wrote,
 )
 from tidelog.judge.history_checks import judge
-from tidelog.lab.writers import Batch, told
+from tidelog.lab.writers import Batch, write_answer
 
 if TYPE_CHECKING:
     from tidelog.lab.evidence import Entry
@@ -96,7 +96,7 @@ def _writes(lab: Lab, partition: str) -> list[Operation]:
 
 
 def _wrote(batch: Batch, partition: str) -> Wrote:
-    answers = [(each, told(each)) for each in batch.tries]
+    answers = [(each, write_answer(each)) for each in batch.tries]
     ok = [(each, answer) for each, answer in answers if answer is not None and answer.is_ok]
     outcome = CallOutcome.UNKNOWN
     if ok or batch.acks == 0:

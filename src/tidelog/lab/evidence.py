@@ -1,7 +1,6 @@
-"""Evidence: what brokers answer and disks hold, in the words of the scenarios.
+"""Evidence: what brokers answer and disks hold, as values in which placeholders are None.
 
-Every function asks one broker one question on the wire, with the versions that Apache Kafka 4 also
-speaks. -1 and other placeholders of the wire become None here.
+The versions are some that Apache Kafka 4 also speaks.
 """
 
 from __future__ import annotations
@@ -12,20 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.wire.messages.api_01_fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
-from tidelog.core.wire.messages.api_02_list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from tidelog.core.wire.messages.api_01_fetch import FetchRequest, FetchResponse, PartitionData
 from tidelog.core.wire.messages.api_61_describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -42,10 +28,8 @@ from tidelog.core.wire.messages.api_75_describe_topic_partitions import (
 from tidelog.core.wire.record_batch import CorruptBatch, batches, crc_is_valid
 from tidelog.core.wire.records import iterate
 from tidelog.core.wire.schema import Message
-from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 from tidelog.lab.engine import RequestSeen
 
-"""ListOffsets as this replica is answered by any replica with its own log end."""
 INT32_VALUES = 2**31
 SNAPSHOT_HEADER_BYTES = 10
 """Version, checksum and count of a producer snapshot, in Kafka's format."""
@@ -99,18 +83,18 @@ class FollowerFetch(NamedTuple):
     last_fetched_leader_epoch: int | None
     current_leader_epoch: int | None
     answered_us: int | None
-    told: PartitionData | None
+    answer: PartitionData | None
     """None: no answer, or none about this partition."""
 
     @property
     def diverged(self) -> tuple[int, int] | None:
         """(leader epoch, end offset) where the leader says that the logs part."""
-        if self.told is None or self.told.diverging_epoch.epoch < 0:
+        if self.answer is None or self.answer.diverging_epoch.epoch < 0:
             return None
-        return self.told.diverging_epoch.epoch, self.told.diverging_epoch.end_offset
+        return self.answer.diverging_epoch.epoch, self.answer.diverging_epoch.end_offset
 
 
-class Known(NamedTuple):
+class ProducerEntry(NamedTuple):
     """What a replica remembers of a producer."""
 
     producer_epoch: int
@@ -128,59 +112,17 @@ def descriptions(answer: Message) -> list[Description]:
     return [_description(each) for each in by_index]
 
 
-def _description(told: DescribeTopicPartitionsResponsePartition) -> Description:
+def _description(partition: DescribeTopicPartitionsResponsePartition) -> Description:
     return Description(
-        leader=told.leader_id if told.leader_id >= 0 else None,
-        leader_epoch=told.leader_epoch,
-        replicas=tuple(told.replica_nodes),
-        isr=tuple(sorted(told.isr_nodes)),
-        eligible=tuple(sorted(told.eligible_leader_replicas or ())),
-        last_known=tuple(sorted(told.last_known_elr or ())),
-        offline=tuple(sorted(told.offline_replicas)),
-        error=ErrorCode(told.error_code),
+        leader=partition.leader_id if partition.leader_id >= 0 else None,
+        leader_epoch=partition.leader_epoch,
+        replicas=tuple(partition.replica_nodes),
+        isr=tuple(sorted(partition.isr_nodes)),
+        eligible=tuple(sorted(partition.eligible_leader_replicas or ())),
+        last_known=tuple(sorted(partition.last_known_elr or ())),
+        offline=tuple(sorted(partition.offline_replicas)),
+        error=ErrorCode(partition.error_code),
     )
-
-
-def list_offset(
-    topic: Topic,
-    index: int,
-    *,
-    replica_id: int = -1,
-    leader_epoch: int | None = None,
-    timestamp_ms: int = LATEST_TIMESTAMP,
-) -> ListOffsetsRequest:
-    partition = ListOffsetsPartition(
-        partition_index=index,
-        current_leader_epoch=-1 if leader_epoch is None else leader_epoch,
-        timestamp=timestamp_ms,
-    )
-    return ListOffsetsRequest(
-        replica_id=replica_id, topics=[ListOffsetsTopic(name=topic.name, partitions=[partition])]
-    )
-
-
-def listed_offset(answer: Message) -> ListOffsetsPartitionResponse:
-    assert isinstance(answer, ListOffsetsResponse), answer
-    return answer.topics[0].partitions[0]
-
-
-def fetch(
-    topic: Topic, index: int, offset: int, *, leader_epoch: int | None = None, wait_ms: int = 0
-) -> FetchRequest:
-    partition = FetchPartition(
-        partition=index,
-        fetch_offset=offset,
-        current_leader_epoch=-1 if leader_epoch is None else leader_epoch,
-        partition_max_bytes=1 << 20,
-    )
-    by_topic = FetchTopic(topic=topic.name, topic_id=topic.topic_id, partitions=[partition])
-    return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, topics=[by_topic])
-
-
-def fetched(answer: Message) -> PartitionData:
-    assert isinstance(answer, FetchResponse), answer
-    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
-    return answer.responses[0].partitions[0]
 
 
 def follower_fetches(
@@ -197,7 +139,7 @@ def follower_fetches(
             for partition in by_topic.partitions
             if partition.partition == index
         ]
-        told = [
+        answers = [
             partition
             for by_topic in (answer.responses if isinstance(answer, FetchResponse) else ())
             if by_topic.topic_id == topic.topic_id
@@ -211,7 +153,7 @@ def follower_fetches(
                 last_fetched_leader_epoch=_or_none(partition.last_fetched_epoch),
                 current_leader_epoch=_or_none(partition.current_leader_epoch),
                 answered_us=each.answered_us,
-                told=told[0] if told else None,
+                answer=answers[0] if answers else None,
             )
 
 
@@ -225,14 +167,14 @@ def describe_producers(topic: Topic, index: int) -> DescribeProducersRequest:
     )
 
 
-def known_producers(answer: Message) -> dict[int, Known]:
+def known_producers(answer: Message) -> dict[int, ProducerEntry]:
     """Producer id → its epoch and the last sequence that the replica has of it."""
     assert isinstance(answer, DescribeProducersResponse), answer
-    told = answer.topics[0].partitions[0]
-    assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
+    found = answer.topics[0].partitions[0]
+    assert found.error_code == ErrorCode.NONE, ErrorCode(found.error_code)
     return {
-        each.producer_id: Known(each.producer_epoch, each.last_sequence)
-        for each in told.active_producers
+        each.producer_id: ProducerEntry(each.producer_epoch, each.last_sequence)
+        for each in found.active_producers
     }
 
 
@@ -273,12 +215,12 @@ def leader_epochs(files: Mapping[str, bytes]) -> dict[int, int]:
     return {int(leader_epoch): int(start_offset) for leader_epoch, start_offset in pairs}
 
 
-def producer_snapshots(files: Mapping[str, bytes]) -> dict[int, Known]:
+def producer_snapshots(files: Mapping[str, bytes]) -> dict[int, ProducerEntry]:
     """Producer id → its epoch and last sequence, from the newest `.snapshot` file of a replica."""
     names = sorted(name for name in files if name.endswith(".snapshot"))
     assert names, "there is no producer snapshot"
     data = files[names[-1]][SNAPSHOT_HEADER_BYTES:]
     return {
-        producer_id: Known(producer_epoch, sequence)
+        producer_id: ProducerEntry(producer_epoch, sequence)
         for producer_id, producer_epoch, sequence, *_ in SNAPSHOT_ENTRY.iter_unpack(data)
     }

@@ -1,6 +1,5 @@
-"""Looking: the evidence words of the scenarios, asked of the brokers of the story.
+"""Evidence: what a story finds out about the cluster, by asking its brokers and reading its disks.
 
-`desc`, `end`, `high_watermark`, `log`, `epochs`, `producers`, `requests` mean what SCENARIOS says.
 A story mostly has one partition, so the one that was made first is meant where none is named.
 """
 
@@ -8,6 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tidelog.client.partition_requests import (
+    fetch_answer,
+    fetch_request,
+    list_offsets_answer,
+    list_offsets_request,
+)
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest, PartitionData
@@ -32,6 +37,7 @@ from tidelog.core.wire.sentinels import DEBUGGING_REPLICA_ID, EARLIEST_TIMESTAMP
 from tidelog.lab import evidence
 from tidelog.lab.engine import (
     OBSERVER,
+    Engine,
     Happening,
     Host,
     Layout,
@@ -40,8 +46,7 @@ from tidelog.lab.engine import (
     Pending,
     RequestSeen,
 )
-from tidelog.lab.evidence import Description, Entry, FollowerFetch, Known, Topic
-from tidelog.lab.notes import Notes
+from tidelog.lab.evidence import Description, Entry, FollowerFetch, ProducerEntry, Topic
 
 ASK_TIMEOUT_MS = 2_000
 FETCH = FetchRequest.api_key
@@ -54,12 +59,28 @@ class Unanswered(TidelogError, AssertionError):
     """A broker that was asked for evidence did not answer."""
 
 
-class Looking(Notes):
+class Scene:
+    """What a story plays with: its engine, the cluster's layout and the topic that is meant."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.layout = Layout(nodes=())
+        self.topic: Topic | None = None
+
+
+class EvidenceQueries:
     """What can be seen from outside."""
 
-    layout: Layout
-    topic: Topic
-    _trusted: tuple[int, ...] = ()
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._engine = scene.engine
+        self._trusted: tuple[int, ...] = ()
+
+    @property
+    def topic(self) -> Topic:
+        """The topic that is meant where none is named."""
+        assert self._scene.topic is not None, "the story has no topic yet"
+        return self._scene.topic
 
     # Asking
 
@@ -74,7 +95,7 @@ class Looking(Notes):
     ) -> Message:
         """One question and its answer; Unanswered if there is none."""
         answer = self.wait_for(
-            self.engine.ask(node, request, version, client=client, timeout_ms=timeout_ms),
+            self._engine.ask(node, request, version, client=client, timeout_ms=timeout_ms),
             within_ms=timeout_ms + 1_000,
         )
         if isinstance(answer, NoAnswer):
@@ -82,14 +103,14 @@ class Looking(Notes):
         return answer
 
     def listen_to(self, *nodes: int) -> None:
-        """From now on these are asked first: a story knows who may be out of date."""
+        """From now on these are asked first: a story knows which ones may be out of date."""
         self._trusted = nodes
 
     def ask_any(self, request: Message, version: int) -> Message:
         """Of any broker that answers."""
-        trusted = [node for node in self._trusted if node in self.layout.broker_ids]
-        for node in dict.fromkeys([*trusted, *self.layout.broker_ids]):
-            if self.engine.is_running(node):
+        trusted = [node for node in self._trusted if node in self._scene.layout.broker_ids]
+        for node in dict.fromkeys([*trusted, *self._scene.layout.broker_ids]):
+            if self._engine.is_running(node):
                 try:
                     return self.ask(node, request, version)
                 except Unanswered:
@@ -97,7 +118,7 @@ class Looking(Notes):
         raise Unanswered(f"no broker answers {type(request).__name__}")
 
     def wait_for(self, pending: Pending, *, within_ms: int = WITHIN_MS) -> Message | NoAnswer:
-        self.engine.wait(lambda: pending.answer is not None, within_ms=within_ms)
+        self._engine.wait(lambda: pending.answer is not None, within_ms=within_ms)
         if pending.answer is None:
             return NoAnswer("the story waited no longer")
         return pending.answer
@@ -105,9 +126,9 @@ class Looking(Notes):
     def until(
         self, what: str, condition: Callable[[], bool], *, within_ms: int = WITHIN_MS
     ) -> None:
-        """Look again and again, a little less often each time. A broker that is silent is no."""
-        _, at_most_ms = self.engine.stretched(0, within_ms)
-        deadline_us = self.engine.now_us + at_most_ms * 1_000
+        """Evaluate it repeatedly, a little less often each time. A silent broker counts as no."""
+        _, at_most_ms = self._engine.stretched(0, within_ms)
+        deadline_us = self._engine.now_us + at_most_ms * 1_000
         poll_ms = 1
         while True:
             try:
@@ -115,16 +136,16 @@ class Looking(Notes):
                     return
             except Unanswered:
                 pass
-            if self.engine.now_us > deadline_us:
+            if self._engine.now_us > deadline_us:
                 raise NotReached(f"not within {within_ms} ms: {what}")
-            self.engine.pass_ms(poll_ms)
+            self._engine.pass_ms(poll_ms)
             poll_ms = min(poll_ms * 2, POLL_MS_MAX)
 
     def at_the_moment(
         self, what: str, condition: Callable[[], bool], *, within_ms: int = WITHIN_MS
     ) -> None:
         """Like `until`, for a condition that asks nobody: the story goes on in that very moment."""
-        if not self.engine.wait(condition, within_ms=within_ms):
+        if not self._engine.wait(condition, within_ms=within_ms):
             raise NotReached(f"not within {within_ms} ms: {what}")
 
     # desc and quorum
@@ -144,7 +165,7 @@ class Looking(Notes):
         return known[index]
 
     def metadata_error(self, index: int = 0) -> ErrorCode:
-        """What clients are told about a partition when they ask who leads it."""
+        """The error that clients get for a partition when they ask for its leader."""
         topic = MetadataRequestTopic(name=self.topic.name, topic_id=ZERO_UUID)
         request = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
         answer = self.ask_any(request, 12)
@@ -164,7 +185,7 @@ class Looking(Notes):
         return evidence.descriptions(answer)
 
     def unfenced(self) -> tuple[int, ...]:
-        """The brokers that clients are told about."""
+        """The brokers that clients get to know."""
         answer = self.ask_any(DescribeClusterRequest(), 1)
         assert isinstance(answer, DescribeClusterResponse)
         return tuple(sorted(broker.broker_id for broker in answer.brokers))
@@ -184,22 +205,24 @@ class Looking(Notes):
 
     def end(self, node: int, index: int = 0, *, topic: Topic | None = None) -> int:
         """end(b): the log end of this very replica."""
-        request = evidence.list_offset(topic or self.topic, index, replica_id=DEBUGGING_REPLICA_ID)
-        told = evidence.listed_offset(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
-        if told.error_code != ErrorCode.NONE:
-            raise Unanswered(f"end({node}): {ErrorCode(told.error_code).name}")
-        return told.offset
+        request = list_offsets_request(
+            (topic or self.topic).name, index, replica_id=DEBUGGING_REPLICA_ID
+        )
+        listed = list_offsets_answer(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
+        if listed.error_code != ErrorCode.NONE:
+            raise Unanswered(f"end({node}): {ErrorCode(listed.error_code).name}")
+        return listed.offset
 
     def latest(self, node: int, index: int = 0) -> tuple[ErrorCode, int]:
-        """What a consumer is told when it asks this broker for the latest offset."""
-        request = evidence.list_offset(self.topic, index)
-        told = evidence.listed_offset(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
-        return ErrorCode(told.error_code), told.offset
+        """The answer to a consumer that asks this broker for the latest offset."""
+        request = list_offsets_request(self.topic.name, index)
+        listed = list_offsets_answer(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
+        return ErrorCode(listed.error_code), listed.offset
 
     def high_watermark(self, index: int = 0) -> int:
         leader = self.leader(index)
         if leader is None:
-            raise Unanswered("nobody leads")
+            raise Unanswered("there is no leader")
         error, offset = self.latest(leader, index)
         if error is not ErrorCode.NONE:
             raise Unanswered(f"the high watermark: {error.name}")
@@ -215,15 +238,16 @@ class Looking(Notes):
         client: str = OBSERVER,
     ) -> PartitionData:
         """One raw fetch as a consumer, with the leader epoch that it believes in."""
-        request = evidence.fetch(self.topic, index, offset, leader_epoch=leader_epoch)
-        return evidence.fetched(self.ask(node, request, evidence.FETCH_VERSION, client=client))
+        name, topic_id = self.topic.name, self.topic.topic_id
+        request = fetch_request(name, index, offset, topic_id=topic_id, leader_epoch=leader_epoch)
+        return fetch_answer(self.ask(node, request, evidence.FETCH_VERSION, client=client))
 
     def log_start(self, node: int, index: int = 0) -> int:
         """The first offset that this broker still gives to anybody."""
-        request = evidence.list_offset(self.topic, index, timestamp_ms=EARLIEST_TIMESTAMP)
-        told = evidence.listed_offset(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
-        assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
-        return told.offset
+        request = list_offsets_request(self.topic.name, index, timestamp_ms=EARLIEST_TIMESTAMP)
+        listed = list_offsets_answer(self.ask(node, request, evidence.LIST_OFFSETS_VERSION))
+        assert listed.error_code == ErrorCode.NONE, ErrorCode(listed.error_code)
+        return listed.offset
 
     def read(self, node: int, *, index: int = 0, offset: int = 0) -> list[str]:
         """The payloads that this broker gives to consumers, from an offset to its end."""
@@ -233,10 +257,10 @@ class Looking(Notes):
         """The same with offsets, leader epochs and sequences."""
         read: list[Entry] = []
         while True:
-            told = self.fetch(node, offset, index=index)
-            if told.error_code != ErrorCode.NONE:
-                raise Unanswered(f"fetch at {node}: {ErrorCode(told.error_code).name}")
-            found = [each for each in evidence.entries(told.records) if each.offset >= offset]
+            fetched = self.fetch(node, offset, index=index)
+            if fetched.error_code != ErrorCode.NONE:
+                raise Unanswered(f"fetch at {node}: {ErrorCode(fetched.error_code).name}")
+            found = [each for each in evidence.entries(fetched.records) if each.offset >= offset]
             if not found:
                 return read
             read += found
@@ -246,22 +270,22 @@ class Looking(Notes):
 
     def log(self, node: int, index: int = 0) -> list[Entry]:
         """log(b): the records on a node's disk, whether it runs or not."""
-        files = self.engine.log_files(node, self.topic.name, index)
+        files = self._engine.log_files(node, self.topic.name, index)
         return list(evidence.entries(evidence.segments(files)))
 
     def log_bytes(self, node: int, index: int = 0) -> bytes:
-        return evidence.segments(self.engine.log_files(node, self.topic.name, index))
+        return evidence.segments(self._engine.log_files(node, self.topic.name, index))
 
     def payloads(self, node: int, index: int = 0) -> list[str]:
         return [each.payload for each in self.log(node, index)]
 
     def epochs(self, node: int, index: int = 0) -> dict[int, int]:
         """epochs(b): leader epoch → start offset, from the replica's checkpoint file."""
-        return evidence.leader_epochs(self.engine.log_files(node, self.topic.name, index))
+        return evidence.leader_epochs(self._engine.log_files(node, self.topic.name, index))
 
     # Producers and requests
 
-    def producers(self, node: int, index: int = 0) -> dict[int, Known]:
+    def producers(self, node: int, index: int = 0) -> dict[int, ProducerEntry]:
         """prod(b): what this replica remembers of each producer."""
         request = evidence.describe_producers(self.topic, index)
         return evidence.known_producers(
@@ -272,12 +296,12 @@ class Looking(Notes):
         self, node: int, api_key: int, *, since_us: int = 0, peer: Host | None = None
     ) -> list[RequestSeen]:
         """req(b): what the node was asked by anybody or by one peer, oldest first."""
-        return self.engine.requests(node, api_key, since_us=since_us, peer=peer)
+        return self._engine.requests(node, api_key, since_us=since_us, peer=peer)
 
     def follower_fetches(
         self, leader: int, follower: int, *, since_us: int = 0
     ) -> list[FollowerFetch]:
-        """What a follower asked its leader about the story's partition 0, and was told."""
+        """What a follower asked its leader about the story's partition 0, and the answers."""
         return list(
             evidence.follower_fetches(
                 self.topic, self.requests(leader, FETCH, since_us=since_us, peer=follower)
@@ -286,4 +310,4 @@ class Looking(Notes):
 
     def happenings(self, node: int, kind: str, *, since_us: int = 0) -> list[Happening]:
         """What a node wrote to its own trace, of one kind."""
-        return [each for each in self.engine.happenings(node, kind) if each.at_us >= since_us]
+        return [each for each in self._engine.happenings(node, kind) if each.at_us >= since_us]

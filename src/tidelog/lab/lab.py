@@ -1,39 +1,63 @@
-"""A Lab is what a story holds in its hands: a cluster, its troubles, its clients, the evidence.
+"""A Lab is what a story is given: a cluster, its faults, its clients, evidence and checks.
 
-The words are those of the scenarios. Each method is one of them, thin over the engine: nothing here
-knows in which world the story plays.
+Each method is one word of a story, thin over the engine: nothing here knows in which world the
+story plays. Two parts have words of their own: checks.py what is claimed, evidence_queries.py what
+can be seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tidelog.client.partition_requests import init_producer_id_request
 from tidelog.cluster.profiles import PROFILES
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.wire.messages.api_22_init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
+from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
 from tidelog.core.wire.sentinels import ACKS_ALL
 from tidelog.lab import administration
 from tidelog.lab.audit import LabVerdict, audit
+from tidelog.lab.checks import Checks
 from tidelog.lab.clients import LabConsumer, LabProducer
 from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
 from tidelog.lab.evidence import Topic
-from tidelog.lab.evidence_queries import Looking, Unanswered
+from tidelog.lab.evidence_queries import EvidenceQueries, Scene, Unanswered
 from tidelog.lab.report import Report
-from tidelog.lab.writers import Batch, Identity, Writer
+from tidelog.lab.writers import Batch, ProducerIdentity, Writer
 
 ANSWERS = "answers"
 REQUESTS = "requests"
 REPLICA = "replica"
 
 
-class Lab(Looking):
+class Lab:
     """One cluster and one story about it."""
 
     def __init__(self, engine: Engine, report: Report) -> None:
-        super().__init__(engine, report)
+        self.engine = engine
+        self._scene = Scene(engine)
+        self.checks = checks = Checks(engine, report)
+        self.evidence = evidence = EvidenceQueries(self._scene)
+        # The words of the two parts; each is documented there.
+        self.step, self.same, self.other = checks.step, checks.same, checks.other
+        self.true, self.among, self.between = checks.true, checks.among, checks.between
+        self.lasted = checks.lasted
+        self.ask, self.ask_any, self.listen_to = evidence.ask, evidence.ask_any, evidence.listen_to
+        self.wait_for, self.until = evidence.wait_for, evidence.until
+        self.at_the_moment, self.happenings = evidence.at_the_moment, evidence.happenings
+        self.desc, self.descriptions = evidence.desc, evidence.descriptions
+        self.metadata_error, self.quorum = evidence.metadata_error, evidence.quorum
+        self.leader, self.leaders = evidence.leader, evidence.leaders
+        self.unfenced = evidence.unfenced
+        self.end, self.latest, self.log_start = evidence.end, evidence.latest, evidence.log_start
+        self.high_watermark, self.fetch = evidence.high_watermark, evidence.fetch
+        self.read, self.read_entries = evidence.read, evidence.read_entries
+        self.log, self.log_bytes, self.payloads = (
+            evidence.log,
+            evidence.log_bytes,
+            evidence.payloads,
+        )
+        self.epochs, self.producers = evidence.epochs, evidence.producers
+        self.requests, self.follower_fetches = evidence.requests, evidence.follower_fetches
         self.batches: list[Batch] = []
         self.producers_made: list[LabProducer] = []
         self.consumers_made: list[LabConsumer] = []
@@ -59,15 +83,28 @@ class Lab(Looking):
             for node in brokers
         ]
         nodes += [NodeLayout(id=node, roles=("controller",)) for node in controllers or ()]
-        self.layout = Layout(nodes=tuple(nodes), settings={**PROFILES[profile], **(settings or {})})
-        self.engine.begin(self.layout)
+        self.begin(Layout(nodes=tuple(nodes), settings={**PROFILES[profile], **(settings or {})}))
+
+    def begin(self, layout: Layout) -> None:
+        """Start a cluster whose nodes are given one by one."""
+        self._scene.layout = layout
+        self.engine.begin(layout)
+
+    @property
+    def layout(self) -> Layout:
+        return self._scene.layout
+
+    @property
+    def topic(self) -> Topic:
+        """The topic that is meant where none is named."""
+        return self.evidence.topic
 
     def create(self, name: str, *replicas: Sequence[int], **configs: str) -> Topic:
         """A topic with explicit replicas for each partition; the first one made is the story's."""
         texts = {key.replace("_", "."): value for key, value in configs.items()}
         topic = administration.create(self, name, replicas, texts)
-        if not hasattr(self, "topic"):
-            self.topic = topic
+        if self._scene.topic is None:
+            self._scene.topic = topic
         self.until(
             f"{name} is led and in sync everywhere",
             lambda: all(
@@ -90,7 +127,7 @@ class Lab(Looking):
 
     def about(self, topic: Topic) -> None:
         """From now on this topic is meant where none is named."""
-        self.topic = topic
+        self._scene.topic = topic
 
     # Clients
 
@@ -102,19 +139,19 @@ class Lab(Looking):
         idempotent: bool = False,
         first_sequence: int = 0,
     ) -> Writer:
-        """Somebody who sends single batches and never retries by itself."""
+        """Sends single batches and never retries by itself."""
         identity = self.new_identity() if idempotent else None
         return Writer(self, name, acks=acks, identity=identity, first_sequence=first_sequence)
 
-    def new_identity(self) -> Identity:
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        given: list[Identity] = []
+    def new_identity(self) -> ProducerIdentity:
+        request = init_producer_id_request()
+        given: list[ProducerIdentity] = []
 
         def is_given() -> bool:
             answer = self.ask_any(request, 4)
             assert isinstance(answer, InitProducerIdResponse), answer
             if answer.error_code == ErrorCode.NONE:
-                given.append(Identity(answer.producer_id, answer.producer_epoch))
+                given.append(ProducerIdentity(answer.producer_id, answer.producer_epoch))
                 return True
             assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, answer
             return False
@@ -142,7 +179,7 @@ class Lab(Looking):
             answer = writer.write(*(f"{prefix}{number}" for number in range(start, end)))
             assert answer.is_ok, answer
 
-    # Happenings
+    # Faults
 
     def kill(self, *nodes: int) -> None:
         for node in nodes:
@@ -239,7 +276,7 @@ class Lab(Looking):
     # Waiting for well-known states
 
     def until_led(self, node: int | None, *, index: int = 0, within_ms: int = 30_000) -> None:
-        """Until this node leads; None: until nobody does."""
+        """Until this node leads; None: until there is no leader."""
         self.until(
             f"node {node} leads", lambda: self.desc(index).leader == node, within_ms=within_ms
         )
@@ -270,15 +307,15 @@ class Lab(Looking):
         self.until(f"{node} gives {wanted}", lambda: self.read(node, offset=offset) == list(wanted))
 
     def until_unfenced(self, *nodes: int) -> None:
-        """Until clients are told of all these brokers."""
+        """Until clients get to know all these brokers."""
         self.until(f"{nodes} are unfenced", lambda: set(nodes) <= set(self.unfenced()))
 
     def until_quiet(self, index: int = 0) -> None:
         """Until every replica that runs has the same log and all of it is committed."""
 
         def is_quiet() -> bool:
-            told = self.desc(index)
-            running = [node for node in told.replicas if self.engine.is_running(node)]
+            replicas = self.desc(index).replicas
+            running = [node for node in replicas if self.engine.is_running(node)]
             ends = {self.end(node, index) for node in running}
             return len(ends) == 1 and self.high_watermark(index) in ends
 

@@ -1,18 +1,18 @@
 """The report of one story: its steps, each named by scenario ids, each with what was found.
 
-A step holds when everything that was looked at in it was as the story says. A step in which nothing
-was looked at shows nothing.
+A step holds when everything that was checked in it was as the story says. A step in which nothing
+was checked shows nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One look at the cluster: what was looked at, what was found, what the story says."""
+    """One check: what was examined, what was found, what the story says."""
 
     what: str
     found: str
@@ -45,6 +45,18 @@ class Report:
     """Why it ended before its end."""
     cannot: str | None = None
     """The word that this engine does not understand."""
+    on_step: Callable[[Step], None] | None = None
+    """Called when a step begins, for those who watch."""
+
+    def begin(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Returns whether something was found that is not as the story says."""
+        return any(not each.holds for step in self.steps for each in step.findings)
 
     def steps_of(self, scenario: str) -> list[Step]:
         return [step for step in self.steps if scenario in step.ids]
@@ -61,7 +73,7 @@ class Report:
         if not steps:
             return "the story has no step for it"
         if not all(step.findings for step in steps):
-            return "a step of it looks at nothing"
+            return "a step of it checks nothing"
         return None
 
     def lines(self) -> Iterator[str]:

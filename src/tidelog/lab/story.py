@@ -14,13 +14,13 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tidelog.lab.checks import Refuted
 from tidelog.lab.engine import CannotHere, Engine, NotReached
 from tidelog.lab.evidence_queries import Unanswered
 from tidelog.lab.lab import Lab
-from tidelog.lab.notes import Refuted
-from tidelog.lab.report import Report
+from tidelog.lab.report import Report, Step
 
-Told = Callable[[Lab], None]
+StoryFunction = Callable[[Lab], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Story:
     ids: tuple[str, ...]
     prose: str
     path: str
-    tell: Told
+    act: StoryFunction
 
     @property
     def title(self) -> str:
@@ -42,18 +42,18 @@ BOOK: dict[str, Story] = {}
 """Every story by its name, in the order in which it was written down."""
 
 
-def story(*ids: str) -> Callable[[Told], Told]:
+def story(*ids: str) -> Callable[[StoryFunction], StoryFunction]:
     """Enter a function into the book."""
 
-    def enter(tell: Told) -> Told:
-        name = tell.__name__
+    def enter(act: StoryFunction) -> StoryFunction:
+        name = act.__name__
         assert name not in BOOK, f"two stories are called {name}"
         assert ids and len(set(ids)) == len(ids), f"{name} names no scenario, or one twice"
-        prose = (tell.__doc__ or "").strip()
+        prose = (act.__doc__ or "").strip()
         assert prose, f"{name} has no prose"
-        path = tell.__module__.replace(".", "/") + ".py"
-        BOOK[name] = Story(name, ids, "\n".join(map(str.strip, prose.split("\n"))), path, tell)
-        return tell
+        path = act.__module__.replace(".", "/") + ".py"
+        BOOK[name] = Story(name, ids, "\n".join(map(str.strip, prose.split("\n"))), path, act)
+        return act
 
     return enter
 
@@ -62,21 +62,21 @@ def stories_of(scenario: str) -> list[Story]:
     return [each for each in BOOK.values() if scenario in each.ids]
 
 
-def play(told: Story, engine: Engine) -> Report:
-    """Tell a story on an engine, from its beginning to its end or to where it goes wrong."""
-    report = Report(story=told.name, engine=engine.name)
+def play(story: Story, engine: Engine, *, on_step: Callable[[Step], None] | None = None) -> Report:
+    """Play a story on an engine, from its beginning to its end or to where it goes wrong."""
+    report = Report(story=story.name, engine=engine.name, on_step=on_step)
     lab = Lab(engine, report)
     try:
-        told.tell(lab)
+        story.act(lab)
     except CannotHere as word:
         report.cannot = str(word)
     except (Refuted, NotReached, Unanswered) as wrong:
         report.failure = str(wrong)
     except (AssertionError, LookupError, ValueError) as wrong:
-        place = traceback.extract_tb(wrong.__traceback__)[-1]
-        report.failure = f"{place.filename}:{place.lineno}: {place.line} {wrong}"
+        frame = traceback.extract_tb(wrong.__traceback__)[-1]
+        report.failure = f"{frame.filename}:{frame.lineno}: {frame.line} {wrong}"
     named = {scenario for step in report.steps for scenario in step.ids}
-    strangers = sorted(named - set(told.ids))
+    strangers = sorted(named - set(story.ids))
     if strangers and report.failure is None:
         report.failure = f"steps name {', '.join(strangers)}, the story does not"
     return report

@@ -1,4 +1,4 @@
-"""Writers: one batch per call, straight to a broker, told exactly what the broker answered.
+"""Writers: one batch per call, straight to a broker, with exactly what the broker answered.
 
 A writer keeps no buffer and retries nothing by itself, so a story decides about every batch: when
 it is sent, to whom, and whether the same bytes are sent again. Kafka's own producer, which decides
@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidelog.client.partition_requests import produce_answer, produce_request
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.wire.messages.api_00_produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from tidelog.core.wire.messages.api_00_produce import ProduceResponse
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.lab.engine import NoAnswer, Pending
 from tidelog.lab.evidence import Topic
@@ -27,15 +23,15 @@ PRODUCE_VERSION = 13
 PRODUCE_TIMEOUT_MS = 30_000
 
 
-class Identity(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """An idempotent producer."""
 
     producer_id: int
     producer_epoch: int
 
 
-class Told(NamedTuple):
-    """What a broker said to a batch; without an answer, why there is none."""
+class WriteAnswer(NamedTuple):
+    """What a broker answered to a batch; without an answer, why there is none."""
 
     error: ErrorCode | None
     offset: int | None = None
@@ -69,13 +65,13 @@ class Batch:
         self.sent_us: list[int] = []
 
     @property
-    def told(self) -> Told | None:
+    def answer(self) -> WriteAnswer | None:
         """The answer to the newest try; None while there is none."""
-        return told(self.tries[-1]) if self.tries else None
+        return write_answer(self.tries[-1]) if self.tries else None
 
     @property
     def is_ok(self) -> bool:
-        return any(each is not None and each.is_ok for each in map(told, self.tries))
+        return any(each is not None and each.is_ok for each in map(write_answer, self.tries))
 
     @property
     def named_leader(self) -> tuple[int, int] | None:
@@ -83,7 +79,7 @@ class Batch:
         answer = self.tries[-1].answer
         if not isinstance(answer, ProduceResponse):
             return None
-        named = answer.responses[0].partition_responses[0].current_leader
+        named = produce_answer(answer).current_leader
         return None if named.leader_id < 0 else (named.leader_id, named.leader_epoch)
 
 
@@ -91,7 +87,13 @@ class Writer:
     """Somebody who writes batches to one partition."""
 
     def __init__(
-        self, lab: Lab, name: str, *, acks: int, identity: Identity | None, first_sequence: int = 0
+        self,
+        lab: Lab,
+        name: str,
+        *,
+        acks: int,
+        identity: ProducerIdentity | None,
+        first_sequence: int = 0,
     ) -> None:
         self._lab = lab
         self.name = name
@@ -105,7 +107,7 @@ class Writer:
         assert self.identity is not None, f"{self.name} is not idempotent"
         return self.identity.producer_id
 
-    def write(self, *payloads: str, index: int = 0, to: int | None = None) -> Told:
+    def write(self, *payloads: str, index: int = 0, to: int | None = None) -> WriteAnswer:
         """Send one batch and wait for the answer."""
         return self.wait(self.begin(*payloads, index=index, to=to))
 
@@ -121,8 +123,15 @@ class Writer:
     def again(self, batch: Batch, *, to: int | None = None) -> None:
         """Send the very same bytes to the leader, or to the broker that the story names."""
         node = self._lab.leader(batch.index, topic=batch.topic) if to is None else to
-        assert node is not None, "nobody leads, so nobody can be written to"
-        request = _request(batch, timeout_ms=round(PRODUCE_TIMEOUT_MS / self._lab.engine.pace))
+        assert node is not None, "there is no leader to write to"
+        request = produce_request(
+            batch.topic.name,
+            batch.index,
+            batch.data,
+            topic_id=batch.topic.topic_id,
+            acks=batch.acks,
+            timeout_ms=round(PRODUCE_TIMEOUT_MS / self._lab.engine.pace),
+        )
         batch.sent_us.append(self._lab.engine.now_us)
         engine = self._lab.engine
         if self.acks == 0:
@@ -138,9 +147,9 @@ class Writer:
             )
         )
 
-    def wait(self, batch: Batch) -> Told:
+    def wait(self, batch: Batch) -> WriteAnswer:
         self._lab.wait_for(batch.tries[-1], within_ms=PRODUCE_TIMEOUT_MS + 10_000)
-        answer = batch.told
+        answer = batch.answer
         assert answer is not None, f"no answer to {batch.payloads}"
         return answer
 
@@ -160,21 +169,13 @@ class Writer:
         )
 
 
-def told(pending: Pending) -> Told | None:
+def write_answer(pending: Pending) -> WriteAnswer | None:
     """The answer to one try."""
     answer = pending.answer
     if answer is None:
         return None
     if isinstance(answer, NoAnswer):
-        return Told(None, None, answer.reason)
-    assert isinstance(answer, ProduceResponse), answer
-    partition = answer.responses[0].partition_responses[0]
+        return WriteAnswer(None, None, answer.reason)
+    partition = produce_answer(answer)
     error = ErrorCode(partition.error_code)
-    return Told(error, partition.base_offset if error is ErrorCode.NONE else None)
-
-
-def _request(batch: Batch, *, timeout_ms: int) -> ProduceRequest:
-    data = PartitionProduceData(index=batch.index, records=batch.data)
-    topic = batch.topic
-    by_topic = TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=[data])
-    return ProduceRequest(acks=batch.acks, timeout_ms=timeout_ms, topic_data=[by_topic])
+    return WriteAnswer(error, partition.base_offset if error is ErrorCode.NONE else None)

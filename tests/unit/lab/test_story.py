@@ -85,7 +85,7 @@ def test_an_id_without_a_step_or_a_step_without_a_look_shows_nothing() -> None:
         lab.same("one", 1, 1)
 
     report = report_of("D1-T1", "D1-T2", "D1-T3", tell=tell)
-    assert report.why_not("D1-T1") == "a step of it looks at nothing"
+    assert report.why_not("D1-T1") == "a step of it checks nothing"
     assert report.why_not("D1-T2") is None
     assert report.why_not("D1-T3") == "the story has no step for it"
 

@@ -26,8 +26,8 @@ class BrokerLog:
             name, at_us = line.get("event"), line.get("at_us")
             if isinstance(name, str) and isinstance(at_us, int):
                 fields = {key: _frozen(value) for key, value in line.items() if key not in _HEAD}
-                told = Happening(self._story_us(at_us), name, fields)
-                self._by_kind.setdefault(name, []).append(told)
+                happening = Happening(self._story_us(at_us), name, fields)
+                self._by_kind.setdefault(name, []).append(happening)
         return list(self._by_kind.get(kind, ()))
 
 

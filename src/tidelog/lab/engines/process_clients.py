@@ -101,7 +101,7 @@ class ThreadedProducer:
     def send(self, topic: str, index: int, value: bytes) -> ThreadedTicket:
         handle = ThreadedTicket()
 
-        def told(_: SendTicket, now_ms: int) -> None:
+        def on_outcome(_: SendTicket, now_ms: int) -> None:
             handle.over_us = self._clock.now_us
             self._on_change()
 
@@ -112,7 +112,7 @@ class ThreadedProducer:
                 partition=index,
                 timestamp_ms=time.time_ns() // 1_000_000,
                 now_ms=now_ms,
-                then=told,
+                then=on_outcome,
             )
 
         self._host.do(act)

@@ -22,7 +22,7 @@ from tidelog.lab.engine import CannotHere, Happening, Host, Layout, RequestSeen
 from tidelog.lab.engines.broker_log import BrokerLog
 from tidelog.lab.engines.partition_files import PartitionFiles
 from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
-from tidelog.lab.engines.process_requests import ProcessPending, Questions
+from tidelog.lab.engines.process_requests import ProcessPending, ProcessRequests
 from tidelog.lab.engines.request_journal import RequestJournal
 from tidelog.lab.engines.story_clock import StoryClock
 from tidelog.lab.engines.story_faults import StoryFaults, Way
@@ -46,7 +46,7 @@ class ProcessEngine:
         self._clock = StoryClock(pace)
         self._data = data
         self._changed = threading.Condition()
-        self._questions = Questions(self._clock, self._on_change)
+        self._requests = ProcessRequests(self._clock, self._on_change)
         self._clients: list[ThreadedProducer | ThreadedConsumer] = []
         self._cluster: Cluster | None = None
 
@@ -65,7 +65,7 @@ class ProcessEngine:
         """Clients first, so that nobody mourns the brokers."""
         for client in self._clients:
             client.close()
-        self._questions.close()
+        self._requests.close()
         if self._cluster is not None:
             self._cluster.close()
 
@@ -79,17 +79,17 @@ class ProcessEngine:
         )
         cluster.launch(kind=PROGRAM)
         self._faults = StoryFaults(cluster.injector)
-        self._addresses = {node: _address(told.address) for node, told in cluster.nodes.items()}
+        self._addresses = {node: _address(each.address) for node, each in cluster.nodes.items()}
         self._files = {
-            node: PartitionFiles([told.data_path]) for node, told in cluster.nodes.items()
+            node: PartitionFiles([each.data_path]) for node, each in cluster.nodes.items()
         }
         self._logs = {
-            node: BrokerLog(told.log_path, story_us=self._clock.at_us)
-            for node, told in cluster.nodes.items()
+            node: BrokerLog(each.log_path, story_us=self._clock.at_us)
+            for node, each in cluster.nodes.items()
         }
         self._journals = {
-            node: RequestJournal(told.log_path.with_name("requests"), story_us=self._clock.at_us)
-            for node, told in cluster.nodes.items()
+            node: RequestJournal(each.log_path.with_name("requests"), story_us=self._clock.at_us)
+            for node, each in cluster.nodes.items()
         }
         for node in layout.node_ids:  # before they have much to say to each other
             self._record(node)
@@ -98,7 +98,7 @@ class ProcessEngine:
     def ask(
         self, node: int, request: Message, version: int, *, client: str, timeout_ms: int
     ) -> ProcessPending:
-        return self._questions.ask(
+        return self._requests.ask(
             self._addresses[node],
             request,
             version,
@@ -107,7 +107,7 @@ class ProcessEngine:
         )
 
     def tell(self, node: int, request: Message, version: int, *, client: str) -> None:
-        self._questions.tell(
+        self._requests.tell(
             self._addresses[node], request, version, client=client, timeout_s=ASK_LONGER_BY_S
         )
 

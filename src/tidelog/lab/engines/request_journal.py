@@ -12,10 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tidelog.core.wire.codec import decode
-from tidelog.core.wire.headers import read_request_header, read_response_header
-from tidelog.core.wire.messages import MESSAGES
-from tidelog.core.wire.schema import Message
+from tidelog.core.wire.exchange import decode_request, decode_response
 from tidelog.lab.engine import Host, RequestSeen
 from tidelog.lab.engines.line_tail import JsonTail
 
@@ -51,27 +48,18 @@ class Exchange:
 
     def seen(self, story_us: Callable[[int], int]) -> RequestSeen:
         answer = self._answer
+        version = int(self._request["version"])
         return RequestSeen(
             at_us=story_us(self.asked_us),
             peer=self.peer,
             api_key=self.api_key,
-            version=int(self._request["version"]),
-            request=self._decoded_request(),
-            answer=None if answer is None else self._decoded_answer(answer),
+            version=version,
+            request=decode_request(base64.b64decode(self._request["frame"])),
+            answer=None
+            if answer is None
+            else decode_response(base64.b64decode(answer["frame"]), self.api_key, version)[1],
             answered_us=None if answer is None else story_us(int(answer["at_us"])),
         )
-
-    def _decoded_request(self) -> Message:
-        view = memoryview(base64.b64decode(self._request["frame"]))
-        header = read_request_header(view)
-        kind = MESSAGES[header.api_key][0]
-        return decode(kind, view, header.api_version, header.body_position)
-
-    def _decoded_answer(self, answer: dict[str, Any]) -> Message:
-        view = memoryview(base64.b64decode(answer["frame"]))
-        version = int(self._request["version"])
-        _, position = read_response_header(view, self.api_key, version)
-        return decode(MESSAGES[self.api_key][1], view, version, position)
 
 
 class RequestJournal:

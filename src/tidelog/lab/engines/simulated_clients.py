@@ -57,7 +57,7 @@ class SimulatedProducer:
     def send(self, topic: str, index: int, value: bytes) -> SimulatedTicket:
         handle = SimulatedTicket()
 
-        def told(_: SendTicket, now_ms: int) -> None:
+        def on_outcome(_: SendTicket, now_ms: int) -> None:
             handle.over_us = self._world.now_us
 
         def act(now_ms: int) -> None:
@@ -67,7 +67,7 @@ class SimulatedProducer:
                 partition=index,
                 timestamp_ms=WALL_START_MS + now_ms,
                 now_ms=now_ms,
-                then=told,
+                then=on_outcome,
             )
 
         self._host.do(act)

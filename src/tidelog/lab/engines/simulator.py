@@ -49,7 +49,7 @@ class SimulatedPending:
         self.answer: Message | NoAnswer | None = None
         self.answered_us: int | None = None
 
-    def told(self, outcome: Outcome) -> None:
+    def settle(self, outcome: Outcome) -> None:
         self.answer = NoAnswer(outcome.reason) if isinstance(outcome, Trouble) else outcome
         self.answered_us = self._world.now_us
 
@@ -82,11 +82,11 @@ class SimulatorEngine:
         pending = SimulatedPending(self.world)
         asker = self._wire_client(node, client)
 
-        def told(outcome: Outcome) -> None:
-            pending.told(outcome)
+        def on_outcome(outcome: Outcome) -> None:
+            pending.settle(outcome)
             self.world.after(0, asker.disconnect)
 
-        asker.call(request, version, told, timeout_ms=timeout_ms)
+        asker.call(request, version, on_outcome, timeout_ms=timeout_ms)
         return pending
 
     def tell(self, node: int, request: Message, version: int, *, client: str) -> None:

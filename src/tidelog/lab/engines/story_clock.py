@@ -1,4 +1,4 @@
-"""The story's clock where time is real: a story of minutes is told some times as fast.
+"""The story's clock where time is real: a story of minutes is played several times as fast.
 
 A pace of 3 makes a session of 6 s one of 2 s: the settings that a story names are divided by it,
 and what goes by is multiplied, so that the story still counts its 6 s. What a broker does by
@@ -43,9 +43,9 @@ class StoryClock:
         """The limits within which a duration of the story is believed."""
         return at_least_ms / EARLIER_BY, max(at_most_ms, GIVEN_UP_AFTER_S * 1_000 * self.pace)
 
-    def settings(self, told: Mapping[str, str]) -> dict[str, str]:
+    def settings(self, given: Mapping[str, str]) -> dict[str, str]:
         """Settings by Kafka's names; those that are durations are divided."""
-        return {name: self._setting(name, text) for name, text in told.items()}
+        return {name: self._setting(name, text) for name, text in given.items()}
 
     def _setting(self, name: str, text: str) -> str:
         if name.endswith(".ms"):

@@ -1,57 +1,7 @@
-"""The stories, one module for each group of scenarios; importing this page opens the whole book."""
+"""The stories, one module for each group of scenarios; importing this package imports them all."""
 
-from tidelog.lab.stories import (
-    d1_elections,
-    d1_walk,
-    d2_truncation,
-    d2_walk,
-    d3_baseline,
-    d3_configurations,
-    d3_failovers,
-    d3_life,
-    d3_losses,
-    d3_many_partitions,
-    d3_return,
-    d3_timeline,
-    d3_unclean,
-    d5_racks,
-    d5_tiebreaker,
-    x_disks,
-    x_elr,
-    x_isr,
-    x_kip101,
-    x_kip320,
-    x_leaders,
-    x_network,
-    x_quorum,
-    x_retention,
-    x_time,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "d1_elections",
-    "d1_walk",
-    "d2_truncation",
-    "d2_walk",
-    "d3_baseline",
-    "d3_configurations",
-    "d3_failovers",
-    "d3_life",
-    "d3_losses",
-    "d3_many_partitions",
-    "d3_return",
-    "d3_timeline",
-    "d3_unclean",
-    "d5_racks",
-    "d5_tiebreaker",
-    "x_disks",
-    "x_elr",
-    "x_isr",
-    "x_kip101",
-    "x_kip320",
-    "x_leaders",
-    "x_quorum",
-    "x_retention",
-    "x_network",
-    "x_time",
-]
+for _module in sorted(each.name for each in iter_modules(__path__)):
+    import_module(f"{__name__}.{_module}")

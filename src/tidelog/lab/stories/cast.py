@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.lab.lab import Lab
-from tidelog.lab.writers import Told
+from tidelog.lab.writers import WriteAnswer
 
 A, B, C = 1, 2, 3
 CONTROLLER = 4
@@ -20,9 +20,9 @@ UNKNOWN_EPOCH = ErrorCode.UNKNOWN_LEADER_EPOCH
 NOT_ENOUGH = ErrorCode.NOT_ENOUGH_REPLICAS
 
 
-def ok(offset: int) -> Told:
+def ok(offset: int) -> WriteAnswer:
     """The answer to a batch that was stored from this offset on."""
-    return Told(NONE, offset)
+    return WriteAnswer(NONE, offset)
 
 
 def same_logs(lab: Lab, *nodes: int) -> None:

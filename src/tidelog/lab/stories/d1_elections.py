@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.lab import alter_partition
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.evidence import Known, producer_snapshots
+from tidelog.lab.evidence import ProducerEntry, producer_snapshots
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER, FENCED, NONE, NOT_LEADER, A, B, C, ok
 from tidelog.lab.story import story
@@ -82,11 +82,17 @@ def producer_state_is_on_disk(lab: Lab) -> None:
     lab.stop(B)
     lab.step("D1-V1", "the snapshot names the producer, its epoch and its last sequence")
     files = lab.engine.log_files(B, lab.topic.name, 0)
-    lab.same("in B's snapshot", producer_snapshots(files), {producer.producer_id: Known(0, 109)})
+    lab.same(
+        "in B's snapshot", producer_snapshots(files), {producer.producer_id: ProducerEntry(0, 109)}
+    )
     lab.engine.delete_file(B, lab.topic.name, 0, suffix=".snapshot")
     lab.start(B)
     lab.until_isr(A, B, C)
-    lab.same("prod(B) from its log alone", lab.producers(B), {producer.producer_id: Known(0, 109)})
+    lab.same(
+        "prod(B) from its log alone",
+        lab.producers(B),
+        {producer.producer_id: ProducerEntry(0, 109)},
+    )
 
 
 @story("D1-T3", "N14", "N38")

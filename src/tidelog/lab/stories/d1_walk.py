@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.core.wire.record_batch import read_header
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.evidence import Known
+from tidelog.lab.evidence import ProducerEntry
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import A, B, C, ok, same_logs
 from tidelog.lab.story import story
@@ -35,16 +35,16 @@ def d1_walk_b_has_the_batch(lab: Lab) -> None:
 
     lab.kill(A)
     lab.step("D1-W2a", "A dies in mid-write: B has the batch, its producer has no answer")
-    lab.engine.wait(lambda: batch.told is not None, within_ms=1_000)
-    lab.same("the producer's answer has no error", batch.told and batch.told.error, None)
+    lab.engine.wait(lambda: batch.answer is not None, within_ms=1_000)
+    lab.same("the producer's answer has no error", batch.answer and batch.answer.error, None)
     lab.until_led(B)
 
     lab.step("D1-W3", "D1-R2", "B leads; nothing was cut, not a byte of its log changed")
     lab.true("log(B) is as before", lab.log_bytes(B) == before)
     lab.step("D1-F2", "D1-I2", "B knows at once where this producer stopped")
-    lab.same("prod(B)", _known(lab, producer), Known(0, 109))
+    lab.same("prod(B)", _known(lab, producer), ProducerEntry(0, 109))
     lab.step("N20", "and it knew so as a follower already")
-    lab.same("prod(B) before the election", known, Known(0, 109))
+    lab.same("prod(B) before the election", known, ProducerEntry(0, 109))
 
     _retry_of_a_known_batch(lab, producer, batch)
     _the_next_ten(lab, producer)
@@ -55,7 +55,7 @@ def _retry_of_a_known_batch(lab: Lab, producer: Writer, batch: Batch) -> None:
     producer.again(batch)
     lab.pass_ms(1_000)
     lab.step("N18", "the answer waits until the high watermark covers the batch: C lacks it still")
-    lab.same("the answer", batch.told, None)
+    lab.same("the answer", batch.answer, None)
     lab.release(C)
     lab.step("D1-W5a", "D1-V2", "the retry is recognised: the first offset, nothing appended")
     lab.same("the answer", producer.wait(batch), ok(0))
@@ -87,7 +87,7 @@ def d1_walk_b_has_it_not(lab: Lab) -> None:
     lab.step("D1-W3", "B leads and knows nothing of the producer")
     lab.same("prod(B)", lab.producers(B), {})
     lab.step("D1-F1", "the history has a call without an answer")
-    lab.same("the answer has no error", batch.told and batch.told.error, None)
+    lab.same("the answer has no error", batch.answer and batch.answer.error, None)
 
     retried_us = lab.now_us
     producer.again(batch)
@@ -149,12 +149,12 @@ def _a_leads_and_takes_the_batch(lab: Lab, held: tuple[int, ...]) -> tuple[Write
     lab.until_end(A, 10)
     lab.step("D1-W1", "A leads, and the batch 100–109 is sent to it")
     lab.same("the leader", lab.leader(), A)
-    lab.same("prod(A)", lab.producers(A), {producer.producer_id: Known(0, 109)})
+    lab.same("prod(A)", lab.producers(A), {producer.producer_id: ProducerEntry(0, 109)})
     lab.same("sequences in log(A)", [each.sequence for each in lab.log(A)], list(range(100, 110)))
     return producer, batch
 
 
-def _known(lab: Lab, producer: Writer) -> Known:
+def _known(lab: Lab, producer: Writer) -> ProducerEntry:
     return lab.producers(B)[producer.producer_id]
 
 
@@ -172,7 +172,7 @@ def _the_next_ten(lab: Lab, producer: Writer) -> None:
     lab.step("D1-W6", "D1-V3", "110–119 is appended at the next ten offsets")
     lab.same("the answer", producer.write(*NEXT_TEN), ok(10))
     lab.same("end(B)", lab.end(B), 20)
-    lab.same("prod(B)", _known(lab, producer), Known(0, 119))
+    lab.same("prod(B)", _known(lab, producer), ProducerEntry(0, 119))
     lab.start(A)
     lab.until_isr(A, B, C)
     lab.until_quiet()

@@ -6,6 +6,7 @@ knows ended there, and cuts at that offset or at its own end of that epoch, whic
 
 from __future__ import annotations
 
+from tidelog.client.partition_requests import list_offsets_answer, list_offsets_request
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_23_offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -36,8 +37,8 @@ def a_returns_before_anything_new_is_written(lab: Lab) -> None:
         "D2-T2", "they agree up to offset 1: B answers that epoch 0 ends at 2, with no records"
     )
     lab.same("the divergence", fetch.diverged, (0, 2))
-    assert fetch.told is not None
-    lab.same("bytes of records", len(fetch.told.records or b""), 0)
+    assert fetch.answer is not None
+    lab.same("bytes of records", len(fetch.answer.records or b""), 0)
 
     lab.step("D2-T3", "A drops M3, and its producer state and epochs go back as well")
     (cut,) = lab.happenings(A, "FollowerTruncated", since_us=returned_us)
@@ -65,8 +66,8 @@ def an_old_leader_epoch_is_refused_everywhere(lab: Lab) -> None:
     lab.step("D2-G1", "every request that names the old leader epoch is refused")
     lab.same("Fetch", ErrorCode(lab.fetch(B, 0, leader_epoch=0).error_code), FENCED)
 
-    request = evidence.list_offset(lab.topic, 0, leader_epoch=0)
-    listed = evidence.listed_offset(lab.ask(B, request, evidence.LIST_OFFSETS_VERSION))
+    request = list_offsets_request(lab.topic.name, 0, leader_epoch=0)
+    listed = list_offsets_answer(lab.ask(B, request, evidence.LIST_OFFSETS_VERSION))
     lab.same("ListOffsets", ErrorCode(listed.error_code), FENCED)
 
     partition = OffsetForLeaderPartition(partition=0, current_leader_epoch=0, leader_epoch=0)

@@ -133,7 +133,7 @@ def d2_walk_with_acks_all(lab: Lab) -> None:
     """With acks=all neither M2 nor M3 is acknowledged, and the retry of M3 lands at offset 3."""
     first, m2, m3 = _m3_on_a_alone(lab)
     lab.step("D2-S3", "M2 and M3 are not acknowledged: C lacks the one, B and C the other")
-    lab.same("the answers", (m2.told, m3.told), (None, None))
+    lab.same("the answers", (m2.answer, m3.answer), (None, None))
     lab.kill(A)
     lab.release(B, C)
     lab.until_led(B)
@@ -214,7 +214,7 @@ def _m3_on_a_alone(lab: Lab) -> tuple[Writer, Batch, Batch]:
 
 def _errors(*batches: Batch) -> tuple[ErrorCode | None, ...]:
     """What the brokers said; None where a connection ended without an answer."""
-    answers = [batch.told for batch in batches]
+    answers = [batch.answer for batch in batches]
     assert all(answers), "a batch still waits"
     return tuple(answer.error for answer in answers if answer is not None)
 

@@ -41,7 +41,7 @@ def d3_baseline(lab: Lab) -> None:
     lab.pass_ms(100)
     lab.step("D3-U3", "acks=1 had its ok; a write with acks=all still waits")
     lab.true("acks=1", all(batch.is_ok for batch in lab.batches if batch.acks == 1))
-    lab.same("acks=all", waiting.told, None)
+    lab.same("acks=all", waiting.answer, None)
 
     lab.kill(1)
     lab.release(2, 3)

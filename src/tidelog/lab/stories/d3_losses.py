@@ -50,7 +50,7 @@ def two_brokers_die_and_the_slow_one_was_in_sync(lab: Lab) -> None:
     lab.until_end(2, 11)
     lab.step("D3-S2a", "N1", "1 and 2 have M1, the minimum is 2, 3 is slow: no acknowledgement")
     lab.pass_ms(200)
-    lab.same("the answer", message.told, None)
+    lab.same("the answer", message.answer, None)
     lab.kill(1, 2)
     lab.release(3)
     lab.until_led(3)

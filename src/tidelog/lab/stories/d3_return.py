@@ -50,9 +50,9 @@ def _the_exchange(lab: Lab, returned_us: int) -> None:
     lab.same("its first fetch", asked, (1005, 5, 6))
     lab.step("D3-R2", "broker 2 answers: epoch 5 ended at 1000, and gives no records")
     lab.same("the divergence", fetch.diverged, (5, 1000))
-    assert fetch.told is not None
-    lab.same("bytes of records", len(fetch.told.records or b""), 0)
-    lab.same("the high watermark in it", fetch.told.high_watermark, 1002)
+    assert fetch.answer is not None
+    lab.same("bytes of records", len(fetch.answer.records or b""), 0)
+    lab.same("the high watermark in it", fetch.answer.high_watermark, 1002)
 
     (cut,) = lab.happenings(1, "FollowerTruncated", since_us=returned_us)
     lab.step("D3-R3", "broker 1 itself drops 1000–1004")
@@ -60,7 +60,7 @@ def _the_exchange(lab: Lab, returned_us: int) -> None:
     dropped = [(start, end) for start, end, _ in cut.fields["dropped"]]
     lab.same("dropped", dropped, [(offset, offset + 1) for offset in range(1000, 1005)])
     lab.step("D3-U7", "N6", "it cut where epoch 5 ended on broker 2")
-    lab.same("the place", cut.fields["to_end_offset"], fetch.told.diverging_epoch.end_offset)
+    lab.same("the place", cut.fields["to_end_offset"], fetch.answer.diverging_epoch.end_offset)
 
     (joined,) = lab.happenings(2, "IsrProposed", since_us=returned_us)
     lab.step("D3-R5", "it joined the ISR when its log had reached the high watermark, not before")

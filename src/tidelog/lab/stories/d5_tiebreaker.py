@@ -119,7 +119,7 @@ def rack_a_is_cut_off(lab: Lab) -> None:
 
 def _two_racks_and_a_tiebreaker(lab: Lab) -> None:
     """The document's layout: P0 on 1 and 3, P1 on 3 and 2, P2 on 4 and 1; one record in each."""
-    lab.layout = Layout(
+    layout = Layout(
         nodes=(
             NodeLayout(id=1, roles=BOTH, rack="a"),
             NodeLayout(id=2, roles=("broker",), rack="a"),
@@ -129,7 +129,7 @@ def _two_racks_and_a_tiebreaker(lab: Lab) -> None:
         ),
         settings=PROFILES["documents"],
     )
-    lab.engine.begin(lab.layout)
+    lab.begin(layout)
     lab.create("orders", (1, 3), (3, 2), (4, 1), min_insync_replicas="1")
     writer = lab.writer("before")
     for index in range(3):

@@ -99,7 +99,7 @@ def a_growing_isr_counts_before_it_is_committed(lab: Lab) -> None:
     lab.at_the_moment("2 has it", lambda: "message" in lab.payloads(2))
     lab.pass_ms(500)
     lab.step("X-11", "1 does not know whether 3 is in: it waits for 3 as if it were")
-    lab.same("the answer", message.told, None)
+    lab.same("the answer", message.answer, None)
 
     lab.kill(1, 2)
     lab.release(3)
@@ -127,7 +127,7 @@ def a_shrinking_isr_counts_until_it_is_committed(lab: Lab) -> None:
     lab.step("X-12", "1 has proposed [1, 2], nobody has committed it: the old ISR still counts")
     lab.same("proposed", proposed[-1].fields["isr"], (1, 2))
     lab.same("the high watermark", lab.high_watermark(), 10)
-    lab.same("the answer", message.told, None)
+    lab.same("the answer", message.answer, None)
     lab.resume(CONTROLLER)
     lab.step("X-12", "the controller goes on: the shrink is committed, and the answer leaves")
     lab.same("the answer", writer.wait(message), ok(10))
@@ -150,7 +150,7 @@ def the_leader_dies_before_its_isr_has_shrunk(lab: Lab) -> None:
     lab.pass_ms(15_000)
     lab.step("X-12", "1 has proposed [1, 2], and dies")
     lab.same("proposed", lab.happenings(1, "IsrProposed")[-1].fields["isr"], (1, 2))
-    lab.same("the answer", message.told, None)
+    lab.same("the answer", message.answer, None)
     lab.kill(1)
     lab.release(3)
     lab.resume(CONTROLLER)
@@ -221,7 +221,7 @@ def one_slow_follower(lab: Lab) -> None:
     begun_us = lab.now_us
     lab.pass_ms(9_000)
     lab.step("X-39", "nothing is acknowledged while 3 lags and is in sync by the rules")
-    lab.same("the answer", message.told, None)
+    lab.same("the answer", message.answer, None)
     lab.same("then the answer", writer.wait(message), ok(10))
     answered_us = message.tries[-1].answered_us or 0
     lab.step("X-39", "3 leaves after 10 to 15 s, and the answer with it")

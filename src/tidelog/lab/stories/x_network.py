@@ -91,7 +91,7 @@ def answers_come_16_seconds_late(lab: Lab) -> None:
     lab.until_end(2, 11)
     lab.pass_ms(9_000)
     lab.step("X-39", "acks=all stalls while 3 is in the ISR")
-    lab.same("the answer", first.told, None)
+    lab.same("the answer", first.answer, None)
     lab.same("then the answer", writer.wait(first), ok(10))
     lab.step("X-39", "3 leaves between 1 and 1.5 times the lag limit later, and acks resume")
     lasted_us = (first.tries[-1].answered_us or 0) - begun_us

@@ -57,7 +57,7 @@ def the_controllers_have_no_majority(lab: Lab) -> None:
     stalled = writer.begin("three")
     lab.pass_ms(20_000)
     lab.step("X-15", "a follower dies: the ISR cannot shrink, acks=all stalls, nobody is elected")
-    lab.same("the answer", stalled.told, None)
+    lab.same("the answer", stalled.answer, None)
     told = lab.desc()
     lab.same("leader, epoch, ISR", (told.leader, told.leader_epoch, told.isr), (1, 0, (1, 2, 3)))
 

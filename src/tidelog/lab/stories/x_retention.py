@@ -35,8 +35,8 @@ def a_follower_whose_log_is_out_of_range(lab: Lab) -> None:
     lab.step("X-37", "3 asks for offset 10, which is out of range by now")
     fetch = lab.follower_fetches(1, 3, since_us=returned_us)[0]
     lab.same("its first fetch", fetch.offset, 10)
-    assert fetch.told is not None
-    error = ErrorCode(fetch.told.error_code)
+    assert fetch.answer is not None
+    error = ErrorCode(fetch.answer.error_code)
     lab.same("the answer", error, ErrorCode.OFFSET_OUT_OF_RANGE)
     lab.step("X-37", "it drops its log and begins where the leader's begins")
     (anew,) = lab.happenings(3, "FollowerStartedAnew", since_us=returned_us)

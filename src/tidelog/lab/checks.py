@@ -1,4 +1,4 @@
-"""Notes: a story says which scenario it is about to show, looks, and every look is written down."""
+"""Checks of a story: it says which scenario it is about to show, and each finding is reported."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Refuted(TidelogError, AssertionError):
     """The cluster is not as the story says."""
 
 
-class Notes:
-    """The checks of a story. Each writes down what it found, and ends the story if it is wrong."""
+class Checks:
+    """Each check adds what it found to the report, and ends the story if it is wrong."""
 
     def __init__(self, engine: Engine, report: Report) -> None:
-        self.engine = engine
+        self._engine = engine
         self.report = report
 
     def step(self, *ids_and_text: str) -> None:
         """Begin a passage: scenario ids, then one sentence."""
         *ids, text = ids_and_text
-        self.report.steps.append(Step(tuple(ids), text, self.engine.now_us))
+        self.report.begin(Step(tuple(ids), text, self._engine.now_us))
 
     def same(self, what: str, found: T, wanted: T) -> None:
         """It is exactly this."""
@@ -51,10 +51,10 @@ class Notes:
 
     def lasted(self, what: str, found_ms: float, at_least: float, at_most: float) -> None:
         """A duration lies in a range, as exactly as durations are what they seem on this engine."""
-        self.between(what, found_ms, *self.engine.stretched(at_least, at_most))
+        self.between(what, found_ms, *self._engine.stretched(at_least, at_most))
 
     def _note(self, what: str, found: str, wanted: str, holds: bool) -> None:
-        assert self.report.steps, "a story looks before it says what for"
+        assert self.report.steps, "a story checks something before its first step"
         step = self.report.steps[-1]
         step.findings.append(Finding(what, _short(found), _short(wanted), holds))
         if not holds:
