@@ -18,8 +18,7 @@ from tests.golden.live import KAFKA_SETTINGS, show_progress
 from tests.golden.recordings import Steps
 from tests.kafka import KafkaCluster
 from tests.kafka.broker import HOST, START_TIMEOUT_S, KafkaNode
-from tests.process.broker import BrokerProcess
-from tests.process.cluster import ClusterProcesses
+from tests.process.cluster import ProcessCluster
 
 SETTINGS = {
     # Whoever leads stays leader until a case elects another, and who waits for a processor lives.
@@ -64,19 +63,20 @@ def tidelog() -> Iterator[Cluster]:
     """Three fresh Tidelog processes, each started from a configuration file of its own."""
     with (
         TemporaryDirectory(prefix="tidelog-") as directory,
-        ClusterProcesses(directory=Path(directory), settings=SETTINGS) as processes,
+        ProcessCluster(directory=Path(directory), settings=SETTINGS) as processes,
     ):
-        yield Cluster([_tidelog_node(n, process) for n, process in processes.nodes.items()])
+        yield Cluster([_tidelog_node(processes, node_id) for node_id in processes.node_ids])
 
 
-def _tidelog_node(node_id: int, process: BrokerProcess) -> SimpleNode:
+def _tidelog_node(processes: ProcessCluster, node_id: int) -> SimpleNode:
+    host, _, port = processes.nodes[node_id].address.rpartition(":")
     return SimpleNode(
         node_id,
-        host=process.host,
-        port=process.port,
-        controller_port=process.port,
-        start=process.start,
-        stop=process.stop,
+        host=host,
+        port=int(port),
+        controller_port=int(port),
+        start=lambda: processes.start_serving(node_id),
+        stop=lambda: processes.stop_node(node_id),
     )
 
 

@@ -60,9 +60,16 @@ def encode_request(
     api: str, version: int, fields: Mapping[str, Any], *, correlation_id: int, client_id: str | None
 ) -> bytes:
     """One request, header included, without its size."""
-    request_class = MESSAGES[API_KEYS[api]][0]
-    body = encode(_built(request_class, fields), version)
-    return request_header(request_class, version, correlation_id, client_id) + body
+    request = request_of(api, fields)
+    return request_header(type(request), version, correlation_id, client_id) + encode(
+        request, version
+    )
+
+
+def request_of(api: str, fields: Mapping[str, Any]) -> Message:
+    """A request made of plain data."""
+    request: Message = _built(MESSAGES[API_KEYS[api]][0], fields)
+    return request
 
 
 def request_header(

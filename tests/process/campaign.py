@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.broker import Setting
-from tests.process.cluster import BOTH_ROLES, ClusterProcesses, Standing
+from tests.process.cluster import BOTH_ROLES, PartitionView, ProcessCluster
 from tests.process.evidence import PREFERRED, elect
 from tests.process.judging import NotLeader, final_log, verdict
 from tests.process.load import PARTITIONS, Load
@@ -23,7 +23,7 @@ from tidelog.judge.history import FinalLog
 class Campaign:
     """A cluster, and loads that write to a topic each."""
 
-    def __init__(self, cluster: ClusterProcesses, loads: list[Load]) -> None:
+    def __init__(self, cluster: ProcessCluster, loads: list[Load]) -> None:
         self.cluster = cluster
         self.loads = loads
 
@@ -103,7 +103,7 @@ class Campaign:
             leader = self.cluster.nodes[self.leader(topic, partition)]
             with suppress(NotLeader):
                 final = final_log(leader.address, topic, partition=partition, at_us=10**12)
-                held = batches_on_disk(leader.log_directory, topic, partition=partition)
+                held = batches_on_disk(leader.data_path, topic, partition=partition)
                 if final.end_offset == held[-1][0].end_offset:
                     return final
             return None
@@ -112,28 +112,28 @@ class Campaign:
 
     def _compare_replicas(self, topic: str, partition: int, end_offset: int) -> None:
         copies = [
-            batches_on_disk(self.cluster.nodes[broker].log_directory, topic, partition=partition)
+            batches_on_disk(self.cluster.nodes[broker].data_path, topic, partition=partition)
             for broker in self.standing(topic, partition).replicas
         ]
         assert copies[0][-1][0].end_offset == end_offset
         assert all(copy == copies[0] for copy in copies), f"{topic}-{partition} differs"
 
-    def standing(self, topic: str, partition: int) -> Standing:
+    def standing(self, topic: str, partition: int) -> PartitionView:
         """As soon as anybody who runs names a leader."""
 
-        def told() -> Standing | None:
+        def told() -> PartitionView | None:
             for broker in self.cluster.broker_ids:
-                if self.cluster.nodes[broker].is_running:
-                    standing = self.cluster.standing(topic, partition, told_by=broker)
+                if self.cluster.is_running(broker):
+                    standing = self.cluster.partition_view(topic, partition, via=broker)
                     if standing is not None and standing.leader >= 0:
                         return standing
             return None
 
         return wait_until(told, f"a leader of {topic}-{partition}")
 
-    def _told_by_all(self, topic: str, partition: int) -> list[Standing | None]:
+    def _told_by_all(self, topic: str, partition: int) -> list[PartitionView | None]:
         brokers = self.cluster.broker_ids
-        return [self.cluster.standing(topic, partition, told_by=each) for each in brokers]
+        return [self.cluster.partition_view(topic, partition, via=each) for each in brokers]
 
     def _wait_for_all_replicas(self, topic: str, partition: int) -> None:
         def is_whole() -> bool:
@@ -160,13 +160,13 @@ def campaign(
         Wishes() if request_timeout_ms is None else Wishes(request_timeout_ms=request_timeout_ms)
     )
     producers: list[TimelineProducer] = []
-    with ClusterProcesses(
+    with ProcessCluster(
         directory=directory, roles=roles, settings=settings, settings_of=settings_of
     ) as cluster:
         loads = []
         for client in clients:
             create_topic(cluster, f"of-{client}")
-            producers.append(make_producer(client, cluster.bootstrap, wishes, request))
+            producers.append(make_producer(client, cluster.bootstrap_servers, wishes, request))
             loads.append(Load(producers[-1], name=client, topic=f"of-{client}"))
         for load in loads:
             load.start()
@@ -181,7 +181,7 @@ def campaign(
                 producer.close()
 
 
-def create_topic(cluster: ClusterProcesses, name: str) -> None:
+def create_topic(cluster: ProcessCluster, name: str) -> None:
     """Three partitions with three copies and a minimum of two, led by different brokers."""
     topic = {
         "name": name,
@@ -192,7 +192,7 @@ def create_topic(cluster: ClusterProcesses, name: str) -> None:
     cluster.ask_for_topic(topic, by=cluster.broker_ids[0])
     wait_until(
         lambda: all(
-            cluster.standing(name, PARTITIONS - 1, told_by=each) for each in cluster.broker_ids
+            cluster.partition_view(name, PARTITIONS - 1, via=each) for each in cluster.broker_ids
         ),
         f"{name} to be known",
     )

@@ -1,20 +1,21 @@
-"""A cluster of real broker processes from configuration files, on free loopback ports."""
+"""`tidelog.Cluster` for tests: unhurried settings, and questions to one broker of one's choice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from tests.process.broker import BrokerFailed, BrokerProcess, Setting
-from tests.process.ports import HOST, free_port
-from tests.process.waiting import wait_until
+from tests.process.broker import serves
+from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient
+from tidelog.cluster import processes
+from tidelog.cluster.admin_fanout import unfenced
+from tidelog.cluster.cluster import Cluster
+from tidelog.cluster.layout import NodePlan, Setting
 from tidelog.core.model.errors import ErrorCode
 
-CLUSTER_ID = "a-cluster-of-tests"
 BOTH_ROLES = "broker,controller"
 METADATA_TOPIC = "__cluster_metadata"
 
@@ -28,8 +29,8 @@ UNHURRIED: dict[str, Setting] = {
 not ask for it. Who was killed is found out at once, since nobody listens at its address."""
 
 
-class Standing(NamedTuple):
-    """What the cluster says of one partition."""
+class PartitionView(NamedTuple):
+    """A partition as one broker's Metadata has it."""
 
     leader: int
     leader_epoch: int
@@ -37,11 +38,11 @@ class Standing(NamedTuple):
     isr: list[int]
 
 
-class ClusterProcesses:
-    """`with ClusterProcesses(directory=...) as cluster:` comes when all brokers know each other.
+class ProcessCluster(Cluster):
+    """`with ProcessCluster(directory=...) as cluster:` comes when all brokers know each other.
 
     `roles` has one entry for each node, 1 and up. `settings_of` has what is different for a node.
-    A restarted node keeps port and directory.
+    Without `faults` the brokers have no fault gates. At the end every node is killed.
     """
 
     def __init__(
@@ -51,47 +52,29 @@ class ClusterProcesses:
         roles: Sequence[str] = (BOTH_ROLES, BOTH_ROLES, BOTH_ROLES),
         settings: Mapping[str, Setting] | None = None,
         settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
-        arguments: Sequence[str] = (),
+        faults: bool = False,
     ) -> None:
-        self._directory = directory
-        self._roles = dict(enumerate(roles, start=1))
-        self._settings = dict(settings or {})
-        self._settings_of = dict(settings_of or {})
-        self._arguments = arguments
-        self.nodes: dict[int, BrokerProcess] = {}
+        super().__init__(
+            nodes=[
+                NodePlan(id=node_id, roles=tuple(each.split(",")))
+                for node_id, each in enumerate(roles, start=1)
+            ],
+            data=directory,
+            settings={"default.replication.factor": 1, **UNHURRIED, **(settings or {})},
+            settings_of=settings_of,
+            faults=faults,
+        )
 
     def __enter__(self) -> Self:
-        self._make_nodes()
-        try:
-            for node in self.nodes.values():
-                node.launch()
-            self.wait_until_formed()
-        except BaseException as error:
-            self.kill_all()
-            error.add_note(self.logs())
-            raise
+        self.start(timeout_s=PATIENCE_S)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill_all()
-        if error is not None:
-            error.add_note(self.logs())
+    def close(self) -> None:
+        if self.members.is_started:
+            self.launcher.kill(self.node_ids)
+        super().close()
 
-    # Looking at it.
-
-    @property
-    def broker_ids(self) -> list[int]:
-        return [node_id for node_id, roles in self._roles.items() if "broker" in roles]
-
-    @property
-    def bootstrap(self) -> str:
-        """All brokers, as clients want it."""
-        return ",".join(self.nodes[broker_id].address for broker_id in self.broker_ids)
+    # What one broker says.
 
     def wire(self, broker_id: int) -> WireClient:
         return WireClient(self.nodes[broker_id].address)
@@ -102,47 +85,31 @@ class ClusterProcesses:
         Metadata is not asked: it lists a broker for a while after it was fenced, and one that has
         just woken up believes that nothing has happened.
         """
-        with suppress(OSError), self.wire(broker_id) as wire:
-            told = wire.ask("DescribeCluster", 0).brokers
-            return sorted(broker.broker_id for broker in told)
-        return []
+        views = self.queries.fanout.clusters([broker_id])
+        return sorted(unfenced(views[broker_id])) if broker_id in views else []
 
     def active_controller(self) -> int:
-        """As soon as anybody knows one; of several the newest, since a former one may not know."""
-        topics = [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]
+        """As soon as anybody knows one."""
+        return wait_until(self.controller, "an active controller") or 0
 
-        def newest() -> tuple[int, int] | None:
-            told: list[tuple[int, int]] = []
-            for node_id, node in self.nodes.items():
-                with suppress(OSError):
-                    if node.is_running:
-                        with self.wire(node_id) as wire:
-                            answer = wire.ask("DescribeQuorum", 2, topics=topics)
-                        told += [
-                            (int(found.leader_epoch), int(found.leader_id))
-                            for topic in answer.topics
-                            for found in topic.partitions
-                            if found.error_code == 0 and found.leader_id >= 0
-                        ]
-            return max(told, default=None)
-
-        return wait_until(newest, "an active controller")[1]
-
-    def standing(self, topic: str, partition: int, *, told_by: int) -> Standing | None:
-        """As one broker tells it now; None if it cannot say."""
-        with suppress(OSError), self.wire(told_by) as wire:
+    def partition_view(self, topic: str, partition: int, *, via: int) -> PartitionView | None:
+        """As one broker has it now; None if it cannot say."""
+        with suppress(OSError), self.wire(via) as wire:
             answer = wire.ask("Metadata", 12, topics=[{"name": topic}])
             for each in answer.topics[0].partitions:
                 if each.partition_index == partition:
-                    return _standing(each)
+                    return PartitionView(
+                        leader=each.leader_id,
+                        leader_epoch=each.leader_epoch,
+                        replicas=list(each.replica_nodes),
+                        isr=list(each.isr_nodes),
+                    )
         return None
 
-    def logs(self) -> str:
-        return "\n".join(
-            f"node {node_id} said:\n{node.last_log_lines()}" for node_id, node in self.nodes.items()
-        )
+    def log_text(self, node_id: int) -> str:
+        return self.nodes[node_id].log_path.read_text(errors="replace")
 
-    # What is done to it.
+    # Topics.
 
     def ask_for_topic(self, topic: Mapping[str, Any], *, by: int) -> None:
         """CreateTopics for a name that is new, as plain data; comes back when it is committed.
@@ -151,9 +118,9 @@ class ClusterProcesses:
         topic by then, and says that it is there already.
         """
         with self.wire(by) as wire:
-            [told] = wire.ask("CreateTopics", 7, topics=[dict(topic)], timeout_ms=60_000).topics
-        is_made = told.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
-        assert is_made, told.error_message
+            [made] = wire.ask("CreateTopics", 7, topics=[dict(topic)], timeout_ms=60_000).topics
+        is_made = made.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+        assert is_made, made.error_message
 
     def create_topic(self, name: str, *, partitions: int, **configs: str) -> None:
         """With a copy on every broker; comes back when all of them lead and follow."""
@@ -166,70 +133,44 @@ class ClusterProcesses:
 
     def wait_until_in_sync(self, topic: str, partition: int) -> None:
         """Until every broker says that all of them hold a copy and one leads."""
-        brokers = self.broker_ids
+        brokers = list(self.broker_ids)
 
         def is_in_sync() -> bool:
-            told = [self.standing(topic, partition, told_by=each) for each in brokers]
-            return all(each is not None and sorted(each.isr) == brokers for each in told)
+            views = [self.partition_view(topic, partition, via=each) for each in brokers]
+            return all(each is not None and sorted(each.isr) == brokers for each in views)
 
         wait_until(is_in_sync, f"all copies of {topic}-{partition}")
 
-    def kill(self, node_id: int) -> None:
-        """kill -9."""
-        self.nodes[node_id].kill()
-
-    def restart(self, node_id: int) -> None:
-        """Over what its directory holds; comes back when all brokers know each other."""
-        self.nodes[node_id].launch()
-        self.wait_until_formed()
-
-    def kill_all(self) -> None:
-        for node in self.nodes.values():
-            node.kill()
+    # Processes.
 
     def wait_until_formed(self) -> None:
         """Until every broker names all of them."""
+        self.wait_ready(timeout_s=PATIENCE_S)
 
-        def is_formed() -> bool:
-            for node_id, node in self.nodes.items():
-                if not node.is_running:
-                    raise BrokerFailed(f"node {node_id} ended\n{node.last_log_lines()}")
-            return all(self.known_brokers(each) == self.broker_ids for each in self.broker_ids)
+    def launch_node(self, node_id: int) -> None:
+        """Start the process only, over what its directory holds."""
+        self.restart(node_id, wait=False)
 
-        wait_until(is_formed, "all brokers to know each other")
+    def rejoin(self, node_id: int) -> None:
+        """Start it; comes back when all brokers know each other."""
+        self.launch_node(node_id)
+        self.wait_until_formed()
 
-    # Inside.
+    def start_serving(self, node_id: int) -> None:
+        """Start it; comes back when its Metadata names a live broker. Others may be dead."""
+        self.launch_node(node_id)
+        host, _, port = self.nodes[node_id].address.rpartition(":")
+        wait_until(lambda: serves(host, int(port)), f"broker {node_id} to serve")
 
-    def _make_nodes(self) -> None:
-        ports = {node_id: free_port() for node_id in self._roles}
-        voters = ",".join(
-            f"{node_id}@{HOST}:{ports[node_id]}"
-            for node_id, roles in self._roles.items()
-            if "controller" in roles
-        )
-        self.nodes = {
-            node_id: BrokerProcess(
-                directory=self._directory / f"node-{node_id}",
-                arguments=self._arguments,
-                port=ports[node_id],
-                settings={
-                    "node.id": node_id,
-                    "cluster.id": CLUSTER_ID,
-                    "process.roles": roles,
-                    "controller.quorum.voters": voters,
-                    **UNHURRIED,
-                    **self._settings,
-                    **self._settings_of.get(node_id, {}),
-                },
-            )
-            for node_id, roles in self._roles.items()
-        }
+    def stop_node(self, node_id: int) -> int:
+        """SIGTERM: the graceful end. Returns the exit code."""
+        self.stop(node_id)
+        return self.exit_code(node_id)
 
-
-def _standing(partition: Any) -> Standing:
-    return Standing(
-        leader=partition.leader_id,
-        leader_epoch=partition.leader_epoch,
-        replicas=list(partition.replica_nodes),
-        isr=list(partition.isr_nodes),
-    )
+    def exit_code(self, node_id: int) -> int:
+        """Of a process that ends, or has ended."""
+        process = processes.read_pid_file(self.launcher.directory.pid(node_id))
+        assert process is not None and process.ended_within(PATIENCE_S), f"node {node_id} runs on"
+        code = processes.exit_code(process)
+        assert code is not None
+        return code

@@ -11,17 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.process.cluster import ClusterProcesses
+from tests.process.cluster import ProcessCluster
 from tests.process.proxy import Seen, is_produce
 from tests.process.stage import Stage, produced, read_request
 from tests.process.waiting import wait_until
-from tests.process.wire import LATEST, produce_fields
+from tests.process.wire import produce_fields
+from tidelog.client.partition_requests import list_offsets_answer, list_offsets_request
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.wire.codec import decode
-from tidelog.core.wire.headers import read_response_header
-from tidelog.core.wire.messages import MESSAGES
+from tidelog.core.wire.exchange import decode_response
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.core.wire.record_batch import BatchHeader, batches
+from tidelog.core.wire.sentinels import DEBUGGING_REPLICA_ID
 
 EVENT = re.compile(r"^(\S+Z) +\w+ +(\w+) ?(.*)$")
 PREFERRED, UNCLEAN = 0, 1
@@ -35,10 +35,10 @@ class Event(NamedTuple):
     text: str
 
 
-def events(cluster: ClusterProcesses, node_id: int, kind: str, *words: str) -> list[Event]:
+def events(cluster: ProcessCluster, node_id: int, kind: str, *words: str) -> list[Event]:
     """What a node has said of this kind, with all these words in it."""
     found = []
-    for line in cluster.nodes[node_id].log_text().splitlines():
+    for line in cluster.log_text(node_id).splitlines():
         match = EVENT.match(line)
         if match and match[2] == kind and all(word in match[3].lower().split() for word in words):
             at_s = datetime.fromisoformat(match[1]).timestamp()
@@ -46,7 +46,7 @@ def events(cluster: ClusterProcesses, node_id: int, kind: str, *words: str) -> l
     return found
 
 
-def all_events(cluster: ClusterProcesses, kind: str, *words: str) -> list[Event]:
+def all_events(cluster: ProcessCluster, kind: str, *words: str) -> list[Event]:
     """The same of all nodes, in order."""
     return sorted(
         event for node_id in cluster.nodes for event in events(cluster, node_id, kind, *words)
@@ -61,7 +61,7 @@ def dumped(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def elect(cluster: ClusterProcesses, topic: str, *, kind: int, partition: int = 0, by: int) -> int:
+def elect(cluster: ProcessCluster, topic: str, *, kind: int, partition: int = 0, by: int) -> int:
     """ElectLeaders; the error code of the partition."""
     asked = [{"topic": topic, "partitions": [partition]}]
     with cluster.wire(by) as wire:
@@ -73,7 +73,7 @@ def elect(cluster: ClusterProcesses, topic: str, *, kind: int, partition: int = 
 
 
 def lead_as_preferred(
-    cluster: ClusterProcesses, topic: str, leader: int, *, partition: int = 0, by: int
+    cluster: ProcessCluster, topic: str, leader: int, *, partition: int = 0, by: int
 ) -> None:
     """A preferred election; comes back when everybody names this leader. The former one, until it
     knows, may well write and commit one more.
@@ -86,13 +86,13 @@ def lead_as_preferred(
 
 
 def wait_until_named(
-    cluster: ClusterProcesses, topic: str, leader: int, *, partition: int = 0
+    cluster: ProcessCluster, topic: str, leader: int, *, partition: int = 0
 ) -> None:
     """Until every broker that runs says that this one leads."""
 
     def is_named() -> bool:
-        witnesses = [each for each in cluster.broker_ids if cluster.nodes[each].is_running]
-        told = [cluster.standing(topic, partition, told_by=each) for each in witnesses]
+        witnesses = [each for each in cluster.broker_ids if cluster.is_running(each)]
+        told = [cluster.partition_view(topic, partition, via=each) for each in witnesses]
         return all(each is not None and each.leader == leader for each in told)
 
     wait_until(is_named, f"{topic}-{partition} to be led by {leader}")
@@ -100,15 +100,13 @@ def wait_until_named(
 
 def end_offset(stage: Stage, topic: str, *, of: int, partition: int = 0) -> int:
     """Where the log of this very broker ends."""
-    asked = {"partition_index": partition, "timestamp": LATEST}
-    topics = [{"name": topic, "partitions": [asked]}]
+    request = list_offsets_request(topic, partition, replica_id=DEBUGGING_REPLICA_ID)
     with stage.cluster.wire(of) as wire:
-        answer = wire.ask("ListOffsets", 7, replica_id=-2, topics=topics)
-    return int(answer.topics[0].partitions[0].offset)
+        return list_offsets_answer(wire.request(request, 7)).offset
 
 
 def produce_by_hand(
-    cluster: ClusterProcesses, topic: str, batch: bytes, *, to: int, partition: int = 0
+    cluster: ProcessCluster, topic: str, batch: bytes, *, to: int, partition: int = 0
 ) -> tuple[Any, list[Any]]:
     """The answer of one broker for the partition, and the endpoints that it names."""
     fields = produce_fields(topic, batch, partition=partition, acks=-1)
@@ -138,9 +136,7 @@ def produce_errors(stage: Stage, broker_id: int, value: str) -> list[int]:
 
 
 def read_answer(asked: Seen, frame: bytes) -> Any:
-    view = memoryview(frame)
-    _, position = read_response_header(view, asked.api_key, asked.version)
-    return decode(MESSAGES[asked.api_key][1], view, asked.version, position)
+    return decode_response(frame, asked.api_key, asked.version)[1]
 
 
 def _batch_headers(seen: Seen) -> Iterator[BatchHeader]:

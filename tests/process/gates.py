@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
-import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.golden.plain import encode_request
-from tests.process.cluster import ClusterProcesses
 from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient
 
@@ -60,34 +57,11 @@ def named(rules: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     return [{"id": f"r{number}", **rule} for number, rule in enumerate(rules, start=1)]
 
 
-def gate_of(cluster: ClusterProcesses, node_id: int) -> Gate:
-    return Gate(cluster.nodes[node_id].directory)
-
-
-def replace_everywhere(cluster: ClusterProcesses, *rules: Mapping[str, object]) -> None:
-    """All nodes get all rules, and each applies what concerns it; the dead ones find them later."""
-    peers = {str(node_id): node.address for node_id, node in cluster.nodes.items()}
-    for node_id, node in cluster.nodes.items():
-        if node.is_running:
-            gate_of(cluster, node_id).replace(*rules, peers=peers)
-        else:
-            saved = {"peers": peers, "rules": named(rules)}
-            (node.directory / f"{SOCKET}.rules").write_text(json.dumps(saved))
-
-
 class NamedClient(WireClient):
     """A client that calls itself something."""
 
     def __init__(self, address: str, name: str) -> None:
-        super().__init__(address)
-        self._name = name
-
-    def frame(self, api: str, version: int, **fields: Any) -> bytes:
-        self._correlation_id += 1
-        request = encode_request(
-            api, version, fields, correlation_id=self._correlation_id, client_id=self._name
-        )
-        return struct.pack(">i", len(request)) + request
+        super().__init__(address, name=name)
 
     def next_correlation_id(self) -> int:
         """Of the next answer, whatever it answers."""

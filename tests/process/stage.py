@@ -6,28 +6,25 @@ a follower is sent. Voters and the test itself go to the brokers directly.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from tests.process.broker import Setting
-from tests.process.cluster import BOTH_ROLES, ClusterProcesses, Standing
+from tests.process.cluster import BOTH_ROLES, PartitionView, ProcessCluster
 from tests.process.proxy import FETCH, Hold, Proxy, Seen, is_produce
 from tests.process.waiting import wait_until
-from tests.process.wire import LATEST, batches_on_disk, whole_records
-from tidelog.core.wire.codec import decode
-from tidelog.core.wire.headers import read_request_header
+from tests.process.wire import batches_on_disk, whole_records
+from tidelog.client.partition_requests import list_offsets_answer, list_offsets_request
+from tidelog.core.wire.exchange import decode_request
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.core.wire.record_batch import BatchHeader
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.sentinels import DEBUGGING_REPLICA_ID
 
 T = TypeVar("T", bound=Message)
 BROKERS = (1, 2, 3)
-THIS_REPLICA = -2
-"""The replica id with which ListOffsets tells the log end of whoever is asked."""
 TOPIC_RESOURCE = 2
 SESSION_S = 6
 
@@ -45,7 +42,7 @@ dies, or is silent for a session."""
 class Stage:
     """What a timeline does to the cluster, and what it finds there afterwards."""
 
-    def __init__(self, cluster: ClusterProcesses, proxies: dict[int, Proxy]) -> None:
+    def __init__(self, cluster: ProcessCluster, proxies: dict[int, Proxy]) -> None:
         self.cluster = cluster
         self.proxies = proxies
         self._topics = 0
@@ -82,7 +79,7 @@ class Stage:
         self.cluster.ask_for_topic(topic, by=placements[0][0])
         for partition, brokers in enumerate(placements):
             for each in self.cluster.broker_ids:
-                self.wait_for(name, _is_led(brokers), partition=partition, told_by=each)
+                self.wait_for(name, _is_led(brokers), partition=partition, via=each)
         return name
 
     def alter_topic(self, topic: str, key: str, value: str, *, leader: int) -> None:
@@ -121,9 +118,9 @@ class Stage:
         return self.proxies[leader].hold(brings_it)
 
     def kill(self, broker_id: int) -> None:
-        """SIGKILL; nobody listens at its address any more when that is found out."""
+        """SIGKILL if it runs; nobody listens at its address any more when that is found out."""
         self.proxies[broker_id].refuse()
-        self.cluster.kill(broker_id)
+        self.cluster.launcher.kill([broker_id])
         self.note_dead(broker_id)
 
     def note_dead(self, broker_id: int) -> None:
@@ -140,16 +137,16 @@ class Stage:
         """Starts it only; others may be dead still."""
         self._dead.discard(broker_id)
         self.proxies[broker_id].listen_again()
-        self.cluster.nodes[broker_id].launch()
+        self.cluster.launch_node(broker_id)
 
     def freeze(self, broker_id: int) -> None:
         """SIGSTOP: it is there, and silent."""
-        os.kill(self.cluster.nodes[broker_id].pid, signal.SIGSTOP)
+        self.cluster.pause(broker_id)
         self._frozen.add(broker_id)
 
     def wake(self, broker_id: int) -> None:
         self._frozen.discard(broker_id)
-        os.kill(self.cluster.nodes[broker_id].pid, signal.SIGCONT)
+        self.cluster.resume(broker_id)
 
     def forget_requests(self) -> None:
         """What follows is all that `asked_for` and the journals tell."""
@@ -174,29 +171,27 @@ class Stage:
     def wait_for(
         self,
         topic: str,
-        wanted: Callable[[Standing], bool],
+        wanted: Callable[[PartitionView], bool],
         *,
         partition: int = 0,
-        told_by: int,
-    ) -> Standing:
+        via: int,
+    ) -> PartitionView:
         """What a broker says of a partition as soon as it is what is wanted."""
 
-        def found() -> Standing | None:
-            standing = self.cluster.standing(topic, partition, told_by=told_by)
-            return standing if standing is not None and wanted(standing) else None
+        def found() -> PartitionView | None:
+            view = self.cluster.partition_view(topic, partition, via=via)
+            return view if view is not None and wanted(view) else None
 
         return wait_until(found, f"{topic}-{partition} as wanted")
 
     def wait_for_end(self, topic: str, end_offset: int, *, of: int, partition: int = 0) -> None:
         """Until the log of this broker, leader or not, ends there."""
-        asked = {"partition_index": partition, "timestamp": LATEST}
-        topics = [{"name": topic, "partitions": [asked]}]
+        request = list_offsets_request(topic, partition, replica_id=DEBUGGING_REPLICA_ID)
         with self.cluster.wire(of) as wire:
 
             def is_there() -> bool:
-                answer = wire.ask("ListOffsets", 7, replica_id=THIS_REPLICA, topics=topics)
-                told = answer.topics[0].partitions[0]
-                return bool(told.error_code == 0 and told.offset == end_offset)
+                listed = list_offsets_answer(wire.request(request, 7))
+                return listed.error_code == 0 and listed.offset == end_offset
 
             what = f"{topic}-{partition} to end at {end_offset} on broker {of}"
             wait_until(is_there, what)
@@ -210,7 +205,7 @@ class Stage:
 
     def headers(self, topic: str, *, of: int, partition: int = 0) -> list[BatchHeader]:
         """The batches that a broker has on its disk."""
-        directory = self.cluster.nodes[of].log_directory
+        directory = self.cluster.nodes[of].data_path
         return [header for header, _ in batches_on_disk(directory, topic, partition=partition)]
 
     def topic_id(self, topic: str) -> bytes:
@@ -224,7 +219,7 @@ class Stage:
         return [partition for partition, values in asked if value in values]
 
 
-def _is_led(brokers: tuple[int, ...]) -> Callable[[Standing], bool]:
+def _is_led(brokers: tuple[int, ...]) -> Callable[[PartitionView], bool]:
     return lambda it: it.leader == brokers[0] and len(it.isr) == len(brokers)
 
 
@@ -238,8 +233,9 @@ def produced(seen: Seen) -> tuple[int, list[str]]:
 
 
 def read_request(seen: Seen, kind: type[T]) -> T:
-    view = memoryview(seen.frame)
-    return decode(kind, view, seen.version, read_request_header(view).body_position)
+    request = decode_request(seen.frame)
+    assert isinstance(request, kind)
+    return request
 
 
 @contextmanager
@@ -258,7 +254,7 @@ def running_stage(
         more = settings_of or {}
         own = {each: proxies[each].proxied_settings for each in brokers}
         cluster = stack.enter_context(
-            ClusterProcesses(
+            ProcessCluster(
                 directory=directory,
                 roles=roles,
                 settings={**SETTINGS, **(settings or {})},

@@ -63,23 +63,21 @@ def test_leaders_are_killed_under_load(
             running.write(records)
             running.cluster.kill(victim)
             running.write_through(records)
-            running.cluster.restart(victim)
+            running.cluster.rejoin(victim)
             running.wait_until_whole()
             running.spread_leaders()
         running.write(records)
     assert controllers >= kills // 3
-    _judge_epochs(running, kills)
+    _judge_epochs(tmp_path, running.loads[0].topic, kills)
 
 
-def _judge_epochs(running: Campaign, kills: int) -> None:
+def _judge_epochs(directory: Path, topic: str, kills: int) -> None:
     """Each replica has the leader epochs in its batches, and Kafka's own tool reads them there."""
-    topic = running.loads[0].topic
     epochs_in: dict[str, set[int]] = {}
-    for broker in running.cluster.broker_ids:
-        directory = running.cluster.nodes[broker].log_directory
+    for data in (directory / f"node-{broker}" / "data" for broker in (1, 2, 3)):
         found: set[int] = set()
         for partition in range(PARTITIONS):
-            for path in segment_files(directory, topic, partition=partition):
+            for path in segment_files(data, topic, partition=partition):
                 headers = (header for _, header in batches(memoryview(path.read_bytes())))
                 epochs_in[str(path)] = {header.leader_epoch for header in headers}
                 found |= epochs_in[str(path)]
@@ -118,18 +116,23 @@ def test_leaders_fall_asleep_under_load(
             controllers += sleeper == controller
             running.write(500)
             topic, partition = running.place_led_by(sleeper)
-            os.kill(running.cluster.nodes[sleeper].pid, signal.SIGSTOP)
+            running.cluster.pause(sleeper)
             try:
                 witness = next(each for each in running.cluster.broker_ids if each != sleeper)
 
-                def has_moved(witness: int = witness, sleeper: int = sleeper) -> bool:
-                    told = running.cluster.standing(topic, partition, told_by=witness)  # noqa: B023
-                    return told is not None and told.leader not in (sleeper, -1)
+                def has_moved(
+                    witness: int = witness,
+                    sleeper: int = sleeper,
+                    topic: str = topic,
+                    partition: int = partition,
+                ) -> bool:
+                    view = running.cluster.partition_view(topic, partition, via=witness)
+                    return view is not None and view.leader not in (sleeper, -1)
 
                 wait_until(has_moved, "another leader")
                 running.write_through(100)
             finally:
-                os.kill(running.cluster.nodes[sleeper].pid, signal.SIGCONT)
+                running.cluster.resume(sleeper)
             running.wait_until_whole()
             running.spread_leaders()
         running.write(500)
@@ -153,7 +156,7 @@ def test_whole_racks_are_killed_under_load(tmp_path: Path, request: pytest.Fixtu
                 running.cluster.kill(victim)
             running.write_through(100)
             for victim in victims:
-                running.cluster.nodes[victim].launch()
+                running.cluster.launch_node(victim)
             running.wait_until_whole()
         running.write(500)
 
@@ -183,9 +186,9 @@ def test_the_whole_cluster_is_killed_and_restarted(
             for broker in order:
                 os.kill(running.cluster.nodes[broker].pid, signal.SIGKILL)
             killed_s = time.time()
-            running.cluster.kill_all()
+            running.cluster.launcher.kill(running.cluster.node_ids)
             for broker in order:
-                running.cluster.nodes[broker].launch()
+                running.cluster.launch_node(broker)
             running.write_through(100)
             running.wait_until_whole()
             _record_return(running, order, killed_s, record_property)
@@ -236,9 +239,9 @@ def test_a_rolling_restart_under_load(
         for _ in range(rounds):
             for broker in running.cluster.broker_ids:
                 running.write(300)
-                assert running.cluster.nodes[broker].stop() == 0
+                assert running.cluster.stop_node(broker) == 0
                 running.write_through(100)
-                running.cluster.restart(broker)
+                running.cluster.rejoin(broker)
                 running.wait_until_whole()
         for topic, partition in running.places:
             wait_until(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.process.client_verbs import CommandLine
-from tests.process.cluster import ClusterProcesses
+from tests.process.cluster import ProcessCluster
 from tests.process.waiting import wait_until
 
 WITHIN_S = 60.0
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.xdist_group("cli-elect")  # one cluster, not one per wo
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
     directory = tmp_path_factory.mktemp("cluster")
-    with ClusterProcesses(directory=directory, settings=BY_HAND) as running:
+    with ProcessCluster(directory=directory, settings=BY_HAND) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def tidelog(cluster: ClusterProcesses) -> CommandLine:
-    return CommandLine(cluster.bootstrap)
+def tidelog(cluster: ProcessCluster) -> CommandLine:
+    return CommandLine(cluster.bootstrap_servers)
 
 
 def partition(tidelog: CommandLine, topic: str) -> dict[str, Any]:
@@ -36,25 +36,25 @@ def partition(tidelog: CommandLine, topic: str) -> dict[str, Any]:
     return first
 
 
-def all_have_both(cluster: ClusterProcesses, *isr: int) -> bool:
+def all_have_both(cluster: ProcessCluster, *isr: int) -> bool:
     """Every broker says so: one that is late may still speak of the time before the death."""
-    told = [cluster.standing("moved", 0, told_by=each) for each in cluster.broker_ids]
+    told = [cluster.partition_view("moved", 0, via=each) for each in cluster.broker_ids]
     return all(each is not None and sorted(each.isr) == sorted(isr) for each in told)
 
 
-def followers(cluster: ClusterProcesses, tidelog: CommandLine) -> list[int]:
+def followers(cluster: ProcessCluster, tidelog: CommandLine) -> list[int]:
     """The two that do not lead the quorum, whose deaths are least disturbing."""
     leader = tidelog.ok("quorum", "describe", "--json").document["leader"]
     return [each for each in cluster.broker_ids if each != leader]
 
 
-def test_the_preferred_leader_leads_again(cluster: ClusterProcesses, tidelog: CommandLine) -> None:
+def test_the_preferred_leader_leads_again(cluster: ProcessCluster, tidelog: CommandLine) -> None:
     """It is killed and comes back; it leads when somebody asks for that."""
     preferred, other = followers(cluster, tidelog)
     tidelog.ok("topic", "create", "moved", "--replica-assignment", f"{preferred}:{other}")
     cluster.kill(preferred)
     wait_until(lambda: partition(tidelog, "moved")["leader"] == other, "it", within_s=WITHIN_S)
-    cluster.restart(preferred)
+    cluster.rejoin(preferred)
     wait_until(lambda: all_have_both(cluster, preferred, other), "both", within_s=WITHIN_S)
 
     said = tidelog.ok("elect", "preferred", "moved-0")
@@ -67,7 +67,7 @@ def test_the_preferred_leader_leads_again(cluster: ClusterProcesses, tidelog: Co
 
 
 def test_an_unclean_election_gives_a_leader_at_any_price(
-    cluster: ClusterProcesses, tidelog: CommandLine
+    cluster: ProcessCluster, tidelog: CommandLine
 ) -> None:
     """The only replica in sync is gone. A preferred election is refused, an unclean one leads."""
     gone, left = followers(cluster, tidelog)
@@ -76,7 +76,7 @@ def test_an_unclean_election_gives_a_leader_at_any_price(
     wait_until(lambda: partition(tidelog, "lost")["isr"] == [gone], "one copy", within_s=WITHIN_S)
     tidelog.ok("produce", "lost", "--count", "3")
     cluster.kill(gone)
-    cluster.nodes[left].start()
+    cluster.start_serving(left)
     alive = CommandLine(cluster.nodes[left].address)
     wait_until(
         lambda: (
@@ -96,7 +96,7 @@ def test_an_unclean_election_gives_a_leader_at_any_price(
 
     assert alive.ok("elect", "unclean", "lost-0").output == "lost-0: elected\n"
     wait_until(lambda: partition(alive, "lost")["leader"] == left, "it", within_s=WITHIN_S)
-    cluster.restart(gone)
+    cluster.rejoin(gone)
     wait_until(lambda: gone in partition(tidelog, "lost")["isr"], "its return", within_s=WITHIN_S)
     tidelog.ok("topic", "delete", "lost")
 
@@ -112,7 +112,7 @@ def test_the_whole_cluster_may_be_asked_for(tidelog: CommandLine) -> None:
         assert tidelog.ok("elect", kind, "--all-topics").output == "no election needed\n"
 
 
-def test_the_quorum(cluster: ClusterProcesses, tidelog: CommandLine) -> None:
+def test_the_quorum(cluster: ProcessCluster, tidelog: CommandLine) -> None:
     document = tidelog.ok("quorum", "describe", "--json").document
     assert document["leader"] in cluster.broker_ids and document["quorum_epoch"] >= 1
     assert [each["status"] for each in document["nodes"]] == ["leader", "voter", "voter"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.client_verbs import CommandLine
-from tests.process.cluster import ClusterProcesses
+from tests.process.cluster import ProcessCluster
 from tests.process.waiting import wait_until
 
 RACKS = {1: "a", 2: "b", 3: "a"}
@@ -18,16 +18,16 @@ pytestmark = pytest.mark.xdist_group("cli-topic")  # one cluster, not one per wo
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
     racks = {broker_id: {"broker.rack": rack} for broker_id, rack in RACKS.items()}
     directory = tmp_path_factory.mktemp("cluster")
-    with ClusterProcesses(directory=directory, settings_of=racks) as running:
+    with ProcessCluster(directory=directory, settings_of=racks) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def tidelog(cluster: ClusterProcesses) -> CommandLine:
-    return CommandLine(cluster.bootstrap)
+def tidelog(cluster: ProcessCluster) -> CommandLine:
+    return CommandLine(cluster.bootstrap_servers)
 
 
 def test_create_list_describe_alter_delete(tidelog: CommandLine) -> None:
@@ -117,7 +117,7 @@ def test_json_of_every_verb(tidelog: CommandLine) -> None:
 
 
 def test_offsets_of_every_replica_and_what_a_dead_broker_leaves(
-    cluster: ClusterProcesses, tidelog: CommandLine
+    cluster: ProcessCluster, tidelog: CommandLine
 ) -> None:
     """High watermark and log ends with everybody alive; then one is dead, and it shows."""
     tidelog.ok("topic", "create", "seen", "--replica-assignment", "1:2:3")
@@ -149,7 +149,7 @@ def test_offsets_of_every_replica_and_what_a_dead_broker_leaves(
         in_trouble = ("topic", "describe", "seen", "--under-replicated", "--offsets")
         wait_until(lambda: "1:? 2:7 3:7" in tidelog.ok(*in_trouble).output, "it", within_s=WITHIN_S)
     finally:
-        cluster.restart(1)
+        cluster.rejoin(1)
     cluster.wait_until_in_sync("seen", 0)
     wait_until(
         lambda: (

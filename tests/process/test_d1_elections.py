@@ -29,7 +29,7 @@ RECORDS = 50
 
 def wait_until_led(stage: Stage, topic: str, leader: int, partitions: int) -> None:
     for partition in range(partitions):
-        stage.wait_for(topic, lambda it: it.leader == leader, partition=partition, told_by=leader)
+        stage.wait_for(topic, lambda it: it.leader == leader, partition=partition, via=leader)
 
 
 @pytest.mark.scenario("D1-P1", "D1-P2", "D1-P3", "D1-P4", "D5-F2", "N13", "N21")
@@ -94,14 +94,14 @@ def test_a_demoted_leader_says_so_and_names_its_successor(
     for partition in crew.partitions.values():
         stage.wait_for_end(topic, 2, of=1, partition=partition)
     assert calls.all_are(None)
-    leader_epoch = stage.wait_for(topic, lambda it: it.leader == 2, told_by=3).leader_epoch
+    leader_epoch = stage.wait_for(topic, lambda it: it.leader == 2, via=3).leader_epoch
 
     for partition in crew.partitions.values():
         lead_as_preferred(stage.cluster, topic, 1, partition=partition, by=3)
     hold.release()
     calls.wait_for(Ok(1))
 
-    moved = stage.wait_for(topic, lambda it: it.leader == 1, told_by=2)
+    moved = stage.wait_for(topic, lambda it: it.leader == 1, via=2)
     assert moved.leader_epoch == leader_epoch + 1
     refused = produce_errors(stage, 2, "order")
     assert set(refused) == {ErrorCode.NOT_LEADER_OR_FOLLOWER} and len(refused) >= len(clients)
@@ -130,7 +130,7 @@ def test_a_leader_that_is_shut_down_hands_over_before_it_goes(
     after = [str(number) for number in range(RECORDS, 2 * RECORDS)]
     sent = [crew.send(topic, value) for value in before]
 
-    assert stage.cluster.nodes[1].stop() == 0
+    assert stage.cluster.stop_node(1) == 0
     stage.kill(1)  # It is over; nobody listens at its proxy either.
     sent += [crew.send(topic, value) for value in after]
     for number, calls in enumerate(sent):
@@ -143,7 +143,7 @@ def test_a_leader_that_is_shut_down_hands_over_before_it_goes(
         stopping = events(stage.cluster, 1, "BrokerStopping")[-1]
         stopped = events(stage.cluster, 1, "NodeStopped")[-1]
         assert stopping.at_s <= handed_over.at_s <= stopped.at_s
-        standing = stage.wait_for(topic, lambda it: True, partition=partition, told_by=3)
+        standing = stage.wait_for(topic, lambda it: True, partition=partition, via=3)
         assert (standing.leader, standing.leader_epoch, standing.isr) == (2, 1, [2, 3])
     assert crew.stored(stage, topic, leader=2) == crew.each("before", *before, *after)
 

@@ -34,7 +34,7 @@ def test_only_the_leader_takes_writes_whoever_asks(
     """A client does not choose the leader: what it sends to a follower is refused with the leader's
     name, and every client's producer sends to the one that the metadata names."""
     topic = stage.new_topic((2, 1, 3))
-    standing = stage.wait_for(topic, lambda it: True, told_by=1)
+    standing = stage.wait_for(topic, lambda it: True, via=1)
     assert standing.replicas == [2, 1, 3] and standing.leader == 2
     for follower in (1, 3):
         answer, _ = produce_by_hand(stage.cluster, topic, batch_of(b"no"), to=follower)
@@ -65,7 +65,7 @@ def test_each_replica_knows_where_each_leaders_records_begin(
 
     for broker in (1, 2, 3):
         wait_until(lambda broker=broker: end_offset(stage, topic, of=broker) == 5, "all records")
-        directory = stage.cluster.nodes[broker].log_directory / f"{topic}-0"
+        directory = stage.cluster.nodes[broker].data_path / f"{topic}-0"
         file = directory / CHECKPOINT
         elections = all_events(stage.cluster, "LeaderElected", f"topic={topic}")
         assert file.read_text() == "0\n3\n0 0\n1 2\n2 3\n", (broker, elections)

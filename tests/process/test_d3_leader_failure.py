@@ -90,7 +90,7 @@ def test_what_only_the_leader_had_is_lost_and_what_all_had_is_not(
 
 
 def _batches(stage: Stage, broker: int, topic: str) -> list[dict[str, int]]:
-    directory = stage.cluster.nodes[broker].log_directory / f"{topic}-0"
+    directory = stage.cluster.nodes[broker].data_path / f"{topic}-0"
     return [fact for fact in dumped(directory) if fact["kind"] == "batch"]
 
 
@@ -138,7 +138,7 @@ def test_a_leader_that_dies_in_the_fetch_costs_the_consumer_nothing(
             assert reader.records == list(enumerate(numbers))[COMMITTED:]
             assert reader.position == COMMITTED + 100
             assert reader.errors == []
-    assert stage.wait_for(topic, lambda it: it.leader == new, told_by=new).leader_epoch == 1
+    assert stage.wait_for(topic, lambda it: it.leader == new, via=new).leader_epoch == 1
 
 
 @pytest.mark.scenario("D3-C1", "D3-PG1", "N25")
@@ -159,7 +159,7 @@ def test_acks_0_believes_in_what_never_reached_a_log(stage: Stage, start_crew: S
 
     stage.kill(1)
     for partition in crew.partitions.values():
-        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, told_by=3)
+        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, via=3)
     after = start_crew(clients, acks="all")
     after.send(topic, "after").wait_for(Ok(1))
     assert crew.stored(stage, topic, leader=2) == crew.each("before", "after")
@@ -204,7 +204,7 @@ def test_clients_can_tell_a_dead_leader_from_a_silent_one(
         wait_until(lambda: len(hold.held) == len(RESET), "the answers that will be lost")
         stage.proxies[old].refuse()
         os.kill(stage.cluster.nodes[old].pid, cause)
-        stage.cluster.nodes[old].exit_code_within()
+        stage.cluster.exit_code(old)
         stage.note_dead(old)
         hold.lose()
 

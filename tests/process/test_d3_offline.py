@@ -73,7 +73,7 @@ def lead_uncleanly(stage: Stage, topics: Mapping[str, Librdkafka]) -> dict[str, 
         stage.wait_for_end(topic, FIRST, of=3)
     stage.kill(3)
     for topic, producer in topics.items():
-        stage.wait_for(topic, lambda it: it.isr == [1, 2], told_by=1)
+        stage.wait_for(topic, lambda it: it.isr == [1, 2], via=1)
         calls[topic] += write(producer, topic, FIRST, ALL)
         stage.wait_for_end(topic, ALL, of=2)
     return calls
@@ -82,11 +82,11 @@ def lead_uncleanly(stage: Stage, topics: Mapping[str, Librdkafka]) -> dict[str, 
 def unclean_end(stage: Stage, topics: Mapping[str, Librdkafka]) -> None:
     stage.kill(1)
     for topic in topics:
-        stage.wait_for(topic, lambda it: it.leader == 2 and it.isr == [2], told_by=2)
+        stage.wait_for(topic, lambda it: it.leader == 2 and it.isr == [2], via=2)
     stage.kill(2)
     stage.launch(3)
     for topic in topics:
-        stage.wait_for(topic, lambda it: it.leader == 3 and it.isr == [3], told_by=3)
+        stage.wait_for(topic, lambda it: it.leader == 3 and it.isr == [3], via=3)
         assert all_events(stage.cluster, "LeaderElected", f"topic={topic}", "kind=unclean")
         assert end_offset(stage, topic, of=3) == FIRST
 
@@ -119,7 +119,7 @@ def test_an_unclean_election_and_what_clients_make_of_it(
     _write_to_the_unclean_leader(stage, topic, start_producer)
     _send_a_sequence_that_does_not_follow(stage, lenient, producers[lenient])
     stage.launch(1)
-    stage.wait_for(topic, lambda it: set(it.isr) == {3, 1}, told_by=3)
+    stage.wait_for(topic, lambda it: set(it.isr) == {3, 1}, via=3)
     _read_on(readers)
     _read_with_what_was_stored(stage, topic)
     for each in (*readers.values(), *producers.values()):
@@ -200,10 +200,10 @@ def test_a_producer_goes_on_with_a_new_epoch_after_an_unclean_election(
     assert [producer.send(topic, value).wait() for value in "ab"] == [Ok(0), Ok(1)]
     stage.wait_for_end(topic, 2, of=3)
     stage.kill(3)
-    stage.wait_for(topic, lambda it: it.isr == [1, 2], told_by=1)
+    stage.wait_for(topic, lambda it: it.isr == [1, 2], via=1)
     assert [producer.send(topic, value).wait() for value in "cd"] == [Ok(2), Ok(3)]
     stage.kill(1)
-    stage.wait_for(topic, lambda it: it.leader == 2, told_by=2)
+    stage.wait_for(topic, lambda it: it.leader == 2, via=2)
     stage.kill(2)
     stage.launch(3)
 
@@ -266,7 +266,7 @@ def test_below_the_minimum_writes_are_invisible_or_refused(
         stage.kill(3)
         for hold in holds:
             hold.lose()
-        stage.wait_for(topic, lambda it: it.isr == [1], told_by=1)
+        stage.wait_for(topic, lambda it: it.isr == [1], via=1)
 
         assert hasty.send(topic, "hasty").wait() == Ok(2)
         assert strict.send(topic, "strict").wait() == Failed("NOT_ENOUGH_REPLICAS")
@@ -300,15 +300,15 @@ def test_without_a_controller_leaders_serve_on_but_nothing_changes(
     assert hasty.send(topic, "hasty").wait() == Ok(3)
     stage.wait_for_end(topic, 4, of=2)
     assert stalled.outcome is None
-    standing = stage.cluster.standing(topic, 0, told_by=1)
+    standing = stage.cluster.partition_view(topic, 0, via=1)
     assert standing is not None and (standing.leader, standing.isr) == (1, [1, 2, 3])
     with closing(LibrdkafkaReader(stage.bootstrap, topic)) as reader:
         reader.read_until("still")
         assert reader.values == ["before", "still"]
 
-    stage.cluster.nodes[CONTROLLER].launch()
+    stage.cluster.launch_node(CONTROLLER)
     assert stalled.wait() == Ok(2)
-    standing = stage.wait_for(topic, lambda it: it.isr == [1, 2], told_by=1)
+    standing = stage.wait_for(topic, lambda it: it.isr == [1, 2], via=1)
     assert (standing.leader, standing.leader_epoch) == (1, 0)
     assert stage.values(topic, leader=1) == ["before", "still", "stalled", "hasty"]
 
@@ -329,35 +329,35 @@ def test_one_replica_only(stage: Stage, start_producer: StartProducer) -> None:
     reader.read_until(numbers[-1])
     stage.kill(2)
 
-    assert stage.wait_for(sound, lambda it: it.leader == -1, told_by=1).leader_epoch == 1
+    assert stage.wait_for(sound, lambda it: it.leader == -1, via=1).leader_epoch == 1
     with stage.cluster.wire(1) as wire:
         [told] = wire.ask("Metadata", 12, topics=[{"name": sound}]).topics[0].partitions
         assert told.error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert impatient.send(sound, "late").wait() == Failed("_MSG_TIMED_OUT")
-    segment = segment_files(stage.cluster.nodes[2].log_directory, torn)[-1]
+    segment = segment_files(stage.cluster.nodes[2].data_path, torn)[-1]
     with segment.open("r+b") as file:
         file.truncate(segment.stat().st_size - 7)
 
     stage.restart(2)
-    assert stage.wait_for(sound, lambda it: it.leader == 2, told_by=1).leader_epoch == 2
+    assert stage.wait_for(sound, lambda it: it.leader == 2, via=1).leader_epoch == 2
     assert all_events(stage.cluster, "LeaderElected", f"topic={sound}", "leader_epoch=2")
     assert stage.values(sound, leader=2) == numbers
     prefix = stage.values(torn, leader=2)
     assert prefix == numbers[: len(prefix)] and 1_000 - 50 < len(prefix) < len(numbers)
     assert start_producer("librdkafka").send(sound, "after").wait() == Ok(len(numbers))
 
-    assert stage.cluster.nodes[2].stop() == 0
-    _flip_a_bit(segment_files(stage.cluster.nodes[2].log_directory, sound)[0])
-    stage.cluster.nodes[2].launch()
-    stage.wait_for(sound, lambda it: it.leader == 2, told_by=1)
+    assert stage.cluster.stop_node(2) == 0
+    _flip_a_bit(segment_files(stage.cluster.nodes[2].data_path, sound)[0])
+    stage.cluster.launch_node(2)
+    stage.wait_for(sound, lambda it: it.leader == 2, via=1)
     with closing(KafkaPythonReader(stage.bootstrap, sound, check_crcs=True)) as strict:
         assert "CorruptRecord" in strict.read_until_error()
         assert strict.values == numbers[: len(strict.values)]
 
     stage.kill(2)
-    shutil.rmtree(stage.cluster.nodes[2].log_directory)
+    shutil.rmtree(stage.cluster.nodes[2].data_path)
     stage.restart(2)
-    stage.wait_for(empty, lambda it: it.leader == 2, told_by=1)
+    stage.wait_for(empty, lambda it: it.leader == 2, via=1)
     assert stage.values(empty, leader=2) == []
     assert "truncation detected" in reader.read_until_error()
     reader.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.cluster import ClusterProcesses
+from tests.process.cluster import ProcessCluster
 from tests.process.evidence import all_events
 from tests.process.producers import Librdkafka, Ok, Wishes
 from tests.process.readers import LibrdkafkaReader
@@ -26,7 +26,7 @@ TICK_S = 0.002
 """Brokers write down milliseconds."""
 
 
-def create(cluster: ClusterProcesses, name: str, replicas: list[int], partitions: int) -> None:
+def create(cluster: ProcessCluster, name: str, replicas: list[int], partitions: int) -> None:
     placed = [{"partition_index": each, "broker_ids": replicas} for each in range(partitions)]
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": placed}
     cluster.ask_for_topic(topic, by=replicas[0])
@@ -34,11 +34,11 @@ def create(cluster: ClusterProcesses, name: str, replicas: list[int], partitions
         cluster.wait_until_in_sync(name, partition)
 
 
-def named_by(cluster: ClusterProcesses, witness: int, leader: int) -> float:
+def named_by(cluster: ProcessCluster, witness: int, leader: int) -> float:
     """When this broker first named the new leader of the last of the many partitions, or later."""
 
     def names_it() -> bool:
-        standing = cluster.standing("many", MANY - 1, told_by=witness)
+        standing = cluster.partition_view("many", MANY - 1, via=witness)
         return standing is not None and standing.leader == leader
 
     wait_until(names_it, f"broker {witness} to name {leader}")
@@ -63,14 +63,14 @@ def test_the_phases_of_a_failover(
     what a client feels is the sum."""
     lag = {"replica.lag.time.max.ms": 300_000, "auto.leader.rebalance.enable": False}
     settings = {**PROFILES[profile], **lag}
-    with ClusterProcesses(directory=tmp_path, settings=settings) as cluster:
+    with ProcessCluster(directory=tmp_path, settings=settings) as cluster:
         controller = cluster.active_controller()
         old, new = (broker for broker in (1, 2, 3) if broker != controller)
         create(cluster, "many", [old, new, controller], MANY)
         create(cluster, "orders", [old, new, controller], 1)
         with (
-            closing(Librdkafka(cluster.bootstrap, Wishes())) as producer,
-            closing(LibrdkafkaReader(cluster.bootstrap, "orders")) as reader,
+            closing(Librdkafka(cluster.bootstrap_servers, Wishes())) as producer,
+            closing(LibrdkafkaReader(cluster.bootstrap_servers, "orders")) as reader,
         ):
             assert producer.send("orders", "before").wait() == Ok(0)
             reader.read_until("before")
@@ -113,13 +113,13 @@ def test_a_broker_back_within_its_session_waits_for_its_end(tmp_path: Path) -> N
     """Where only silence proves a death, the new process is not let in while the session of the old
     one lives; then it is, by itself, and with its records."""
     settings = {**PROFILES["documents"], "replica.lag.time.max.ms": 300_000}
-    with ClusterProcesses(directory=tmp_path, settings=settings) as cluster:
+    with ProcessCluster(directory=tmp_path, settings=settings) as cluster:
         controller = cluster.active_controller()
         old, new = (broker for broker in (1, 2, 3) if broker != controller)
         create(cluster, "orders", [old, new, controller], 1)
         before = len(all_events(cluster, "BrokerAdmitted", f"broker_id={old}"))
         cluster.kill(old)
-        cluster.nodes[old].launch()
+        cluster.launch_node(old)
         wait_until(
             lambda: len(all_events(cluster, "BrokerAdmitted", f"broker_id={old}")) > before,
             "the new process to be let in",

@@ -45,11 +45,11 @@ def test_leaders_of_a_new_topic_are_spread(stage: Stage) -> None:
         done.result()
 
     def replicas(topic: str) -> list[list[int]]:
-        told = [stage.cluster.standing(topic, partition, told_by=1) for partition in range(3)]
+        told = [stage.cluster.partition_view(topic, partition, via=1) for partition in range(3)]
         assert all(each is not None and each.leader == each.replicas[0] for each in told)
         return [each.replicas for each in told if each is not None]
 
-    wait_until(lambda: stage.cluster.standing("exact", 2, told_by=1), "the topics")
+    wait_until(lambda: stage.cluster.partition_view("exact", 2, via=1), "the topics")
     assert replicas("exact") == wanted
     spread = replicas("spread")
     leaders = [each[0] for each in spread]

@@ -65,17 +65,17 @@ def test_brokers_tell_their_racks_and_replicas_are_spread_over_them(stage: Stage
     for topic, partition in (("fifty", 49), ("manual", 2)):
         for broker in RACKS:
             wait_until(
-                lambda t=topic, p=partition, b=broker: stage.cluster.standing(t, p, told_by=b),
+                lambda t=topic, p=partition, b=broker: stage.cluster.partition_view(t, p, via=b),
                 f"{topic} on broker {broker}",
             )
 
-    placed = [stage.cluster.standing("fifty", partition, told_by=2) for partition in range(50)]
+    placed = [stage.cluster.partition_view("fifty", partition, via=2) for partition in range(50)]
     assert all(each and sorted(RACKS[b] for b in each.replicas) == ["a", "b"] for each in placed)
     leaders = Counter(each.leader for each in placed if each)
     in_racks = Counter(RACKS[each.leader] for each in placed if each)
     assert max(leaders.values()) - min(leaders.values()) <= 1
     assert max(in_racks.values()) - min(in_racks.values()) <= 1
-    manual = [stage.cluster.standing("manual", partition, told_by=3) for partition in range(3)]
+    manual = [stage.cluster.partition_view("manual", partition, via=3) for partition in range(3)]
     assert [each.replicas for each in manual if each] == R8
     assert Counter(RACKS[each.leader] for each in manual if each) == {"a": 1, "b": 2}
 
@@ -158,10 +158,10 @@ def test_a_follower_serves_its_rack_on_though_nobody_leads(
         try:
             stage.kill(3)
             assert [record.value for record in wire.read_all(topic)] == [b"a", b"b", b"c"]
-            standing = stage.cluster.standing(topic, 0, told_by=1)
+            standing = stage.cluster.partition_view(topic, 0, via=1)
             assert standing is not None and (standing.leader, standing.leader_epoch) == (3, 0)
         finally:
-            stage.cluster.nodes[CONTROLLER].launch()
+            stage.cluster.launch_node(CONTROLLER)
 
 
 def _fetches(stage: Stage, broker: int, client: str) -> int:
@@ -188,7 +188,7 @@ def test_a_whole_rack_is_killed_and_comes_back(stage: Stage, start_crew: StartCr
     for partition, (leader, leader_epoch) in enumerate([(3, 1), (3, 0), (4, 0)]):
         for witness in (3, 4):
             standing = stage.wait_for(
-                topic, lambda it, b=leader: it.isr == [b], partition=partition, told_by=witness
+                topic, lambda it, b=leader: it.isr == [b], partition=partition, via=witness
             )
             assert (standing.leader, standing.leader_epoch) == (leader, leader_epoch)
             assert standing.replicas == R8[partition]
@@ -198,9 +198,9 @@ def test_a_whole_rack_is_killed_and_comes_back(stage: Stage, start_crew: StartCr
     stage.launch(1)
     stage.restart(2)
     for partition in range(3):
-        stage.wait_for(topic, lambda it: len(it.isr) == 2, partition=partition, told_by=4)
+        stage.wait_for(topic, lambda it: len(it.isr) == 2, partition=partition, via=4)
     lead_as_preferred(stage.cluster, topic, 1, by=2)
-    back = stage.wait_for(topic, lambda it: it.leader == 1, told_by=4)
+    back = stage.wait_for(topic, lambda it: it.leader == 1, via=4)
     assert sorted(back.isr) == [1, 3] and back.leader_epoch == 2
     assert stage.headers(topic, of=1) == stage.headers(topic, of=3)
 

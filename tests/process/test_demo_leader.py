@@ -2,65 +2,47 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import pytest
 
-from tidelog.cluster.cluster import Cluster
-from tidelog.lab.failover_demo import (
-    AFTERWARDS,
-    ONE_COPY,
-    PARTITION,
-    REPLICATED,
-    WAITING,
-    Accounts,
-    run,
-)
+from tidelog.cli import demo_leader
+from tidelog.lab.engines.processes import ProcessEngine
+from tidelog.lab.stories.leader_demo import HASTY
+
+PARTITION = "orders-0"
 
 
-class ForgetfulCluster(Cluster):
-    """While one broker is away, all of them lose the first half of what they had written."""
+class ForgetfulEngine(ProcessEngine):
+    """While one broker is away, all of them lose most of what they had written."""
 
-    def restart(self, *targets: object) -> object:
-        for node_id in self.nodes:
-            if node_id not in targets:
-                self.kill(node_id)
-        for node in self.nodes.values():
-            for segment in (Path(node.data_path) / str(PARTITION)).glob("*.log"):
+    def start(self, node: int) -> None:
+        cluster = self.cluster
+        cluster.kill(*(each for each in cluster.node_ids if each != node))
+        for each in cluster.nodes.values():
+            for segment in (each.data_path / PARTITION).glob("*.log"):
                 data = segment.read_bytes()
                 segment.write_bytes(data[: len(data) // 3])
-        return super().restart(*self.nodes)
+        for each in cluster.node_ids:
+            super().start(each)
 
 
-def told(cluster: Cluster) -> Accounts:
-    said: list[str] = []
-    with cluster:
-        return run(cluster, said.append)
+def test_a_leader_dies_with_what_only_it_had(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five orders acknowledged with acks=1 are lost, and named; of acks=all none is, and the dead
+    leader's log gives way to its successor's. Every look of the story is in its exit code."""
+    assert demo_leader.demo_leader() == 0
+
+    shown = capsys.readouterr().out
+    assert f"{len(HASTY)} acknowledged orders are LOST" in shown
+    assert all(order in shown.splitlines()[-2] for order in HASTY)
+    assert "acks=all: every acknowledged order is there, once" in shown
 
 
-def test_a_leader_dies_with_what_only_it_had() -> None:
-    """Five orders acknowledged with acks=1 are lost; of acks=all none is, and the dead leader's
-    log gives way to its successor's."""
-    accounts = told(Cluster(brokers=3))
+def test_brokers_that_forget_are_found_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo_leader, "ProcessEngine", ForgetfulEngine)
 
-    assert accounts.surprises == []
-    assert [each.payload for each in accounts.lost] == [
-        f"hasty order {number + 1}" for number in range(ONE_COPY)
-    ]
-    assert len(accounts.orders) == REPLICATED + ONE_COPY + WAITING + AFTERWARDS
-    fences = accounts.at_the_kill
-    assert fences.high_watermark == REPLICATED
-    assert fences.log_end_offsets.pop(accounts.dead) == REPLICATED + ONE_COPY + WAITING
-    assert set(fences.log_end_offsets.values()) == {REPLICATED}
-    assert [each.leader_epoch for each in accounts.tail_before] == [0] * (ONE_COPY + WAITING)
-    assert {each.leader_epoch for each in accounts.tail_after} == {1}
-    assert [each.payload for each in accounts.tail_after] == [
-        *(f"waiting order {number + 1}" for number in range(WAITING)),
-        *(f"later order {number + 1}" for number in range(AFTERWARDS)),
-    ]
+    assert demo_leader.demo_leader() == demo_leader.FOUND_SOMETHING
 
-
-def test_brokers_that_forget_are_found_out() -> None:
-    accounts = told(ForgetfulCluster(brokers=3))
-
-    careful = [each for each in accounts.lost if each.acks == "all"]
-    assert careful
-    assert len(accounts.surprises) >= len(careful)
+    shown = capsys.readouterr().out
+    assert "lost is (" in shown and "'order 20'" in shown
+    assert "NOT what was promised" in shown

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.process.cluster import UNHURRIED, ClusterProcesses, Standing
-from tests.process.gates import WITH_GATE, gate_of, replace_everywhere
+from tests.process.cluster import UNHURRIED, PartitionView, ProcessCluster
+from tests.process.gates import named
 from tests.process.waiting import wait_until
 from tests.process.wire import batch_of
 
@@ -20,10 +20,10 @@ SETTINGS = {**UNHURRIED, "replica.lag.time.max.ms": 2_000, "tidelog.log.level": 
 class Stage:
     """A controller that is on nobody's side, two brokers, and a topic of its own for each test."""
 
-    def __init__(self, cluster: ClusterProcesses) -> None:
+    def __init__(self, cluster: ProcessCluster) -> None:
         self.cluster = cluster
         self.topic = f"orders-{uuid4().hex[:8]}"
-        replace_everywhere(cluster)
+        cluster.injector.gates.replace([])
         cluster.create_topic(self.topic, partitions=2)
         self.leader = ONE  # to be asked until we know better
         self.leader = self.leader_of(0)
@@ -34,8 +34,8 @@ class Stage:
         assert standing is not None
         return standing.leader
 
-    def standing(self, partition: int = 0, *, told_by: int | None = None) -> Standing | None:
-        return self.cluster.standing(self.topic, partition, told_by=told_by or self.leader)
+    def standing(self, partition: int = 0, *, via: int | None = None) -> PartitionView | None:
+        return self.cluster.partition_view(self.topic, partition, via=via or self.leader)
 
     def produce(self, partition: int = 0, *, acks: int = 1) -> None:
         with self.cluster.wire(self.leader_of(partition)) as wire:
@@ -51,25 +51,25 @@ class Stage:
 
     def copied(self) -> int:
         """How many records of the first partition the follower has on its disk."""
-        directory = self.cluster.nodes[self.follower].log_directory / f"{self.topic}-0"
+        directory = self.cluster.nodes[self.follower].data_path / f"{self.topic}-0"
         size_bytes = sum(path.stat().st_size for path in directory.glob("*.log"))
         return size_bytes // len(batch_of(b"x"))
 
     def faults(self, *rules: Mapping[str, object]) -> None:
-        replace_everywhere(self.cluster, *rules)
+        self.cluster.injector.gates.replace(named(rules))
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
     directory = tmp_path_factory.mktemp("gates")
-    with ClusterProcesses(
-        directory=directory, roles=ROLES, settings=SETTINGS, arguments=WITH_GATE
+    with ProcessCluster(
+        directory=directory, roles=ROLES, settings=SETTINGS, faults=True
     ) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def stage(shared: ClusterProcesses) -> Stage:
+def stage(shared: ProcessCluster) -> Stage:
     return Stage(shared)
 
 
@@ -107,7 +107,7 @@ def test_a_hold_of_one_purpose_lets_all_others_through(stage: Stage) -> None:
     with stage.cluster.wire(stage.leader) as wire:
         assert wire.create_topic_answer(name).error_code == 0
     wait_until(
-        lambda: stage.cluster.standing(name, 0, told_by=stage.follower) is not None,
+        lambda: stage.cluster.partition_view(name, 0, via=stage.follower) is not None,
         "metadata to reach the broker that gets no records",
     )
     assert stage.copied() == 0
@@ -142,7 +142,7 @@ def test_replication_is_late_behind_a_slow_and_lossy_way_but_in_order(stage: Sta
     for _ in range(10):
         stage.produce(acks=1)
     wait_until(lambda: stage.copied() == 10, "all copies")
-    assert gate_of(stage.cluster, stage.follower).list()["injected"]["r1"] > 0
+    assert stage.cluster.injector.gates.list(stage.follower)["injected"]["r1"] > 0
 
 
 def test_a_restarted_node_finds_its_faults_before_it_dials(stage: Stage) -> None:
@@ -150,8 +150,8 @@ def test_a_restarted_node_finds_its_faults_before_it_dials(stage: Stage) -> None
     stage.cluster.kill(stage.follower)
     stage.wait_for_isr(stage.leader)
     stage.produce()
-    stage.cluster.restart(stage.follower)
-    rules = gate_of(stage.cluster, stage.follower).list()["rules"]
+    stage.cluster.rejoin(stage.follower)
+    rules = stage.cluster.injector.gates.list(stage.follower)["rules"]
     assert [rule["what"] for rule in rules] == ["cut"]
     assert stage.copied() == 0
 
@@ -168,22 +168,22 @@ def test_a_death_behind_a_cut_is_silence_until_the_cut_heals(stage: Stage) -> No
         {"what": "cut", "from": CONTROLLER, "to": leader},
         {"what": "cut", "from": leader, "to": CONTROLLER},
     )
-    refusals = stage.cluster.nodes[survivor].log_text().count("reason=refused")
+    refusals = stage.cluster.log_text(survivor).count("reason=refused")
     stage.cluster.kill(leader)
     wait_until(
-        lambda: stage.cluster.nodes[survivor].log_text().count("reason=refused") >= refusals + 3,
+        lambda: stage.cluster.log_text(survivor).count("reason=refused") >= refusals + 3,
         "the survivor, which is not cut off, to find nobody there",
     )
-    standing = stage.standing(told_by=survivor)
+    standing = stage.standing(via=survivor)
     assert standing is not None and standing.leader == leader
 
     stage.faults()
 
     def has_moved() -> bool:
-        standing = stage.standing(told_by=survivor)
+        standing = stage.standing(via=survivor)
         return standing is not None and standing.leader == survivor
 
     wait_until(has_moved, "the survivor to lead")
-    log = stage.cluster.nodes[CONTROLLER].log_text()
+    log = stage.cluster.log_text(CONTROLLER)
     assert log.rindex("BrokerFenced") > log.rindex("FaultsChanged")
-    stage.cluster.restart(leader)
+    stage.cluster.rejoin(leader)

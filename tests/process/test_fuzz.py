@@ -7,13 +7,15 @@ import socket
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.golden.plain import API_KEYS
+from tests.golden.plain import API_KEYS, request_of
 from tests.process.target import IS_KAFKA, Target, running_target
 from tests.process.waiting import PATIENCE_S
 from tests.process.wire import WireClient, batch_of, fetch_fields, produce_fields
+from tidelog.core.wire.exchange import request_frame
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.record_batch import renew_crc
 
@@ -66,29 +68,31 @@ def plausible_frame(chance: random.Random) -> bytes:
     return framed(head + chance.randbytes(chance.randrange(200)))
 
 
+def sound_frame(api: str, version: int, **fields: Any) -> bytes:
+    return request_frame(request_of(api, fields), version, correlation_id=1, client_id="wire")
+
+
 def sound_requests() -> list[bytes]:
     """Requests that the broker would answer, to be damaged."""
-    maker = WireClient.__new__(WireClient)
-    maker._correlation_id = 0
     topic = {"name": "new", "num_partitions": 1, "replication_factor": 1}
     resource = {"resource_type": 2, "resource_name": TOPIC}
     listed = [{"name": TOPIC, "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     deleted = [{"name": TOPIC, "partitions": [{"partition_index": 0, "offset": 0}]}]
     producers = [{"name": TOPIC, "partition_indexes": [0]}]
     return [
-        maker.frame("Produce", 9, **produce_fields(TOPIC, batch_of(b"a", b"b"))),
-        maker.frame("Produce", 3, **produce_fields(TOPIC, batch_of(b"a"))),
-        maker.frame("Fetch", 11, **fetch_fields(TOPIC, 0)),
-        maker.frame("Fetch", 4, **fetch_fields(TOPIC, 0)),
-        maker.frame("ListOffsets", 7, replica_id=-1, topics=listed),
-        maker.frame("Metadata", 12, topics=[{"name": TOPIC}]),
-        maker.frame("CreateTopics", 7, topics=[topic], timeout_ms=100, validate_only=True),
-        maker.frame("DeleteRecords", 2, topics=deleted, timeout_ms=100),
-        maker.frame("DescribeConfigs", 4, resources=[resource]),
-        maker.frame("IncrementalAlterConfigs", 1, resources=[resource], validate_only=True),
-        maker.frame("DescribeProducers", 0, topics=producers),
-        maker.frame("DescribeTopicPartitions", 0, topics=[{"name": TOPIC}]),
-        maker.frame("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000),
+        sound_frame("Produce", 9, **produce_fields(TOPIC, batch_of(b"a", b"b"))),
+        sound_frame("Produce", 3, **produce_fields(TOPIC, batch_of(b"a"))),
+        sound_frame("Fetch", 11, **fetch_fields(TOPIC, 0)),
+        sound_frame("Fetch", 4, **fetch_fields(TOPIC, 0)),
+        sound_frame("ListOffsets", 7, replica_id=-1, topics=listed),
+        sound_frame("Metadata", 12, topics=[{"name": TOPIC}]),
+        sound_frame("CreateTopics", 7, topics=[topic], timeout_ms=100, validate_only=True),
+        sound_frame("DeleteRecords", 2, topics=deleted, timeout_ms=100),
+        sound_frame("DescribeConfigs", 4, resources=[resource]),
+        sound_frame("IncrementalAlterConfigs", 1, resources=[resource], validate_only=True),
+        sound_frame("DescribeProducers", 0, topics=producers),
+        sound_frame("DescribeTopicPartitions", 0, topics=[{"name": TOPIC}]),
+        sound_frame("InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1000),
     ]
 
 
@@ -125,9 +129,7 @@ def damaged_batch(chance: random.Random) -> bytes:
         struct.pack_into(">i", batch, 8, len(batch) - 12)
         batch[16] = 2
         renew_crc(memoryview(batch), 0)
-    maker = WireClient.__new__(WireClient)
-    maker._correlation_id = 0
-    return maker.frame("Produce", 9, **produce_fields(TOPIC, bytes(batch)))
+    return sound_frame("Produce", 9, **produce_fields(TOPIC, bytes(batch)))
 
 
 MAKERS: list[Callable[[random.Random], bytes]] = [

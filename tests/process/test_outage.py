@@ -115,7 +115,7 @@ def begin_outage(stage: Stage) -> None:
 def end_outage(stage: Stage, topic: str) -> None:
     """2 is back, so the controllers elect: 3 comes first in the assignment after 1."""
     stage.wake(2)
-    stage.wait_for(topic, lambda it: it.leader == 3, told_by=3)
+    stage.wait_for(topic, lambda it: it.leader == 3, via=3)
 
 
 @pytest.mark.scenario("D3-T4", "D3-T18", "D3-Q6", "N13")

@@ -51,7 +51,7 @@ def test_without_retries_the_record_in_flight_is_unknown(
 
     assert all(isinstance(told, Failed) for told in second.wait().values())
     for partition in crew.partitions.values():
-        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, told_by=2)
+        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, via=2)
     crew.send(topic, "third").wait_for(Ok(1 + copies))
     expected = crew.each("first", *["second"] * copies, "third")
     wait_until(lambda: crew.stored(stage, topic, leader=2) == expected, f"{expected} to be read")
@@ -101,7 +101,7 @@ def test_the_first_of_two_in_flight_is_refused_once(
     stage.kill(3)
     for topic in (swapped, kept):
         for partition in range(len(clients)):
-            stage.wait_for(topic, lambda it: it.isr == [1, 2], partition=partition, told_by=1)
+            stage.wait_for(topic, lambda it: it.isr == [1, 2], partition=partition, via=1)
 
     hold = stage.hold_answers(1, "first")
     first = [plain.send(swapped, "first"), idempotent.send(kept, "first")]
@@ -157,7 +157,7 @@ def test_the_delivery_timeout_bounds_it_all(
 
     stage.heal()
     for partition in crew.partitions.values():
-        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, told_by=1)
+        stage.wait_for(topic, lambda it: it.leader == 2, partition=partition, via=1)
     crew.send(topic, "after").wait()
     crew.send(topic, "end").wait()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.broker import Setting
-from tests.process.cluster import METADATA_TOPIC, ClusterProcesses
+from tests.process.cluster import METADATA_TOPIC, ProcessCluster
 from tests.process.evidence import (
     all_events,
     dumped,
@@ -71,7 +71,7 @@ def test_a_leader_that_slept_through_its_own_replacement(
     all_careful.append(careful.send(topic, "careful"))
     wait_until(lambda: stage.asked_for(old, "hasty"), "a request in the sleeper's socket")
     assert all_careful[-1].wait() == Ok(2)
-    assert stage.wait_for(topic, lambda it: it.leader == new, told_by=third).leader_epoch == 1
+    assert stage.wait_for(topic, lambda it: it.leader == new, via=third).leader_epoch == 1
 
     stage.wake(old)
     assert isinstance(all_hasty[-1].wait(), Ok)
@@ -94,7 +94,7 @@ def by_election(stage: Stage, topic: str) -> str:
 
 
 def by_shutdown(stage: Stage, topic: str) -> str:
-    assert stage.cluster.nodes[2].stop() == 0
+    assert stage.cluster.stop_node(2) == 0
     stage.kill(2)
     return "kind=clean"
 
@@ -109,7 +109,7 @@ def test_a_planned_move_loses_what_acks_1_wrote(
     by which move. What was written with acks=all was not acknowledged, and arrives once."""
     topic = stage.new_topic((1, 2, 3))
     stage.kill(1)
-    stage.wait_for(topic, lambda it: it.leader == 2, told_by=2)
+    stage.wait_for(topic, lambda it: it.leader == 2, via=2)
     stage.restart(1)
     stage.cluster.wait_until_in_sync(topic, 0)
     hold = stage.hold_back(1, leader=2)
@@ -139,16 +139,16 @@ def test_a_broker_that_is_killed_and_back_within_its_session(tmp_path: Path) -> 
     which nobody here has the patience: it loses what it led, is admitted with a new broker epoch,
     and in sync again with all that was acknowledged."""
     endless: dict[str, Setting] = {"broker.session.timeout.ms": 2 * PATIENCE_MS}
-    with ClusterProcesses(directory=tmp_path, settings=endless) as cluster:
+    with ProcessCluster(directory=tmp_path, settings=endless) as cluster:
         cluster.create_topic("orders", partitions=1, min_insync_replicas="2")
-        before = cluster.standing("orders", 0, told_by=1)
+        before = cluster.partition_view("orders", 0, via=1)
         assert before is not None
         words = f"broker_id={before.leader}"
         admitted = all_events(cluster, "BrokerAdmitted", words)
-        with closing(Librdkafka(cluster.bootstrap, Wishes())) as producer:
+        with closing(Librdkafka(cluster.bootstrap_servers, Wishes())) as producer:
             calls = [producer.send("orders", str(number)) for number in range(RECORDS)]
             cluster.kill(before.leader)
-            cluster.nodes[before.leader].launch()
+            cluster.launch_node(before.leader)
             calls += [producer.send("orders", str(n)) for n in range(RECORDS, 2 * RECORDS)]
             assert [call.wait() for call in calls] == [Ok(n) for n in range(2 * RECORDS)]
 
@@ -160,10 +160,10 @@ def test_a_broker_that_is_killed_and_back_within_its_session(tmp_path: Path) -> 
         # away what it led.
         for event in all_events(cluster, "BrokerFenced", words):
             assert event.at_s <= again[-1].at_s and "dead" in event.text, event
-        after = cluster.standing("orders", 0, told_by=before.leader)
+        after = cluster.partition_view("orders", 0, via=before.leader)
         assert after is not None and after.leader != before.leader
         assert after.leader_epoch == before.leader_epoch + 1
-        directories = [node.log_directory for node in cluster.nodes.values()]
+        directories = [node.data_path for node in cluster.nodes.values()]
         copies = [batches_on_disk(directory, "orders") for directory in directories]
         assert copies[0] == copies[1] == copies[2]
 
@@ -192,7 +192,7 @@ def test_connections_are_refused_though_the_broker_lives(
 
     assert [call.wait() for call in calls] == [Ok(number) for number in range(2 * RECORDS)]
     stage.cluster.wait_until_in_sync(topic, 0)
-    assert stage.cluster.nodes[1].is_running and stage.cluster.nodes[1].pid == pid
+    assert stage.cluster.is_running(1) and stage.cluster.nodes[1].pid == pid
     copies = [stage.headers(topic, of=broker) for broker in (1, 2, 3)]
     assert copies[0] == copies[1] == copies[2]
 
@@ -225,7 +225,7 @@ def test_a_controller_dies_with_a_decision_that_nobody_else_has(
     assert after.wait() == Ok(1)
     stage.restart(leader)
     stage.cluster.wait_until_in_sync(topic, 0)
-    standing = stage.wait_for(topic, lambda it: True, told_by=other)
+    standing = stage.wait_for(topic, lambda it: True, via=other)
     leaders = _leaders_by_epoch(stage, topic)
     assert all(len(brokers) == 1 for brokers in leaders.values()), leaders
     assert leaders[standing.leader_epoch] == {standing.leader}
@@ -236,7 +236,7 @@ def test_a_controller_dies_with_a_decision_that_nobody_else_has(
 
 def _decided(stage: Stage, controller: int, topic_id: bytes, elected: int) -> bool:
     """Whether the controller's own metadata log has this leader in its last word on the topic."""
-    directory = stage.cluster.nodes[controller].log_directory / f"{METADATA_TOPIC}-0"
+    directory = stage.cluster.nodes[controller].data_path / f"{METADATA_TOPIC}-0"
     records = [str(fact.get("metadata")) for fact in dumped(directory)]
     of_topic = [record for record in records if f"topic_id={bytes(topic_id)!r}" in record]
     return f"leader={elected}," in of_topic[-1]
@@ -258,7 +258,7 @@ def test_a_broker_that_dies_soon_after_the_controller_is_found_out_as_soon(tmp_p
         "broker.heartbeat.interval.ms": 15_000,
         "broker.session.timeout.ms": 60_000,
     }
-    with ClusterProcesses(directory=tmp_path, settings=rare) as cluster:
+    with ProcessCluster(directory=tmp_path, settings=rare) as cluster:
         cluster.create_topic("orders", partitions=1)
         first = cluster.active_controller()
         cluster.kill(first)
@@ -266,7 +266,7 @@ def test_a_broker_that_dies_soon_after_the_controller_is_found_out_as_soon(tmp_p
         wait_until(
             lambda: all_events(cluster, "BrokerFenced", f"broker_id={first}"), "the first death"
         )
-        cluster.restart(first)
+        cluster.rejoin(first)
         cluster.wait_until_in_sync("orders", 0)
         controller = cluster.active_controller()
         second = next(broker for broker in others if broker != controller)

@@ -48,7 +48,7 @@ def test_acks_all_waits_for_a_slow_follower_until_it_has_left_the_isr(
             if "3" not in event.text.split("isr=")[1]
         ]
         assert shrunk, "the ISR shrank before anybody was answered"
-        assert stage.cluster.nodes[3].is_running
+        assert stage.cluster.is_running(3)
 
     hold.release()
     for partition in crew.partitions.values():

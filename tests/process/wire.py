@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import socket
-import struct
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from tests.golden.plain import API_KEYS, encode_request
+from tests.golden.plain import API_KEYS, request_of
 from tests.process.waiting import PATIENCE_S, wait_until
-from tidelog.core.wire.codec import decode
-from tidelog.core.wire.headers import read_response_header
-from tidelog.core.wire.messages import MESSAGES
+from tidelog.client.partition_requests import (
+    fetch_answer,
+    fetch_request,
+    init_producer_id_request,
+    list_offsets_answer,
+    list_offsets_request,
+    produce_answer,
+    produce_request,
+)
+from tidelog.client.shells.wire_connection import WireConnection
 from tidelog.core.wire.record_batch import BatchHeader, batches, crc_is_valid
 from tidelog.core.wire.records import NewRecord, Record, build, iterate
 
@@ -22,73 +26,38 @@ NO_GROUP = {"group.id": "unused", "enable.auto.commit": False}
 """librdkafka's consumers must name a group; one that only assigns never talks to it."""
 
 
-class WireClient:
+class WireClient(WireConnection):
     """One connection; `ask` sends a request made of plain data and gives the decoded answer."""
 
-    def __init__(self, address: str, *, receive_buffer_bytes: int | None = None) -> None:
-        host, port = address.split(":")
-        self.socket = socket.socket()
-        if receive_buffer_bytes is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        self.socket.settimeout(PATIENCE_S)
-        self.socket.connect((host, int(port)))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._correlation_id = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+    def __init__(
+        self, address: str, *, name: str = "wire", receive_buffer_bytes: int | None = None
     ) -> None:
-        self.close()
+        host, port = address.split(":")
+        super().__init__(
+            host,
+            int(port),
+            client_id=name,
+            timeout_s=PATIENCE_S,
+            receive_buffer_bytes=receive_buffer_bytes,
+        )
 
-    def close(self) -> None:
-        self.socket.close()
-
-    # Requests and answers.
+    # Requests and answers as plain data.
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
         """The answer to one request."""
-        self.send(api, version, **fields)
-        return self.answer(api, version)
+        return self.request(request_of(api, fields), version)
 
     def send(self, api: str, version: int, **fields: Any) -> None:
         """A request whose answer is read later, or never."""
-        self.socket.sendall(self.frame(api, version, **fields))
+        self.send_request(request_of(api, fields), version)
 
     def frame(self, api: str, version: int, **fields: Any) -> bytes:
         """The bytes of a request with its size."""
-        self._correlation_id += 1
-        request = encode_request(
-            api, version, fields, correlation_id=self._correlation_id, client_id="wire"
-        )
-        return struct.pack(">i", len(request)) + request
+        return self.next_frame(request_of(api, fields), version)
 
     def answer(self, api: str, version: int) -> Any:
         """The next answer, which must be the one to the request that was sent last."""
-        frame = memoryview(self.read_frame())
-        key = API_KEYS[api]
-        correlation_id, position = read_response_header(frame, key, version)
-        assert correlation_id == self._correlation_id, "answers come in the order of the requests"
-        return decode(MESSAGES[key][1], frame, version, position)
-
-    def read_frame(self) -> bytes:
-        (size,) = struct.unpack(">i", self.read_exactly(4))
-        return self.read_exactly(size)
-
-    def read_exactly(self, count: int) -> bytes:
-        """So many bytes; ConnectionError when the broker closes before."""
-        received = bytearray()
-        while len(received) < count:
-            piece = self.socket.recv(min(count - len(received), 1 << 20))
-            if not piece:
-                raise ConnectionError("the broker closed the connection")
-            received += piece
-        return bytes(received)
+        return self.receive(API_KEYS[api], version)
 
     def is_closed_by_broker(self) -> bool:
         """Waits until the broker closes the connection; an answer instead is False."""
@@ -105,11 +74,9 @@ class WireClient:
         """Makes the topic, waits until every partition can be used, and gives its id."""
         answer = self.create_topic_answer(name, partitions=partitions, configs=configs)
         assert answer.error_code == 0, (answer.error_code, answer.error_message)
-        asked = [{"partition_index": index, "timestamp": LATEST} for index in range(partitions)]
 
         def usable() -> bool:
-            topics = [{"name": name, "partitions": asked}]
-            listed = self.ask("ListOffsets", 7, replica_id=-1, topics=topics)
+            listed: Any = self.request(list_offsets_request(name, *range(partitions)), 7)
             return all(partition.error_code == 0 for partition in listed.topics[0].partitions)
 
         wait_until(usable, f"{partitions} partitions of {name}")
@@ -137,8 +104,9 @@ class WireClient:
         version: int = 9,
     ) -> Any:
         """The answer for one partition."""
-        fields = produce_fields(topic, batch, partition=partition, acks=acks)
-        return self.ask("Produce", version, **fields).responses[0].partition_responses[0]
+        return produce_answer(
+            self.request(produce_request(topic, partition, batch, acks=acks), version)
+        )
 
     def fetch(
         self,
@@ -150,10 +118,15 @@ class WireClient:
         wait_ms: int = 0,
     ) -> Any:
         """The answer for one partition, with its records as raw batches."""
-        fields = fetch_fields(
-            topic, offset, partition=partition, bytes_max=bytes_max, wait_ms=wait_ms
+        request = fetch_request(
+            topic,
+            partition,
+            offset,
+            partition_bytes_max=bytes_max,
+            bytes_max=bytes_max,
+            wait_ms=wait_ms,
         )
-        return self.ask("Fetch", 11, **fields).responses[0].partitions[0]
+        return fetch_answer(self.request(request, 11))
 
     def read_all(self, topic: str, *, partition: int = 0, start: int = 0) -> list[Record]:
         """Every record below the high watermark, CRC checked."""
@@ -171,9 +144,8 @@ class WireClient:
 
     def offset_at(self, topic: str, timestamp: int, *, partition: int = 0) -> Any:
         """ListOffsets for one partition: LATEST, EARLIEST or a time."""
-        asked = {"partition_index": partition, "timestamp": timestamp}
-        topics = [{"name": topic, "partitions": [asked]}]
-        return self.ask("ListOffsets", 7, replica_id=-1, topics=topics).topics[0].partitions[0]
+        request = list_offsets_request(topic, partition, timestamp_ms=timestamp)
+        return list_offsets_answer(self.request(request, 7))
 
     def end_offset(self, topic: str, *, partition: int = 0) -> int:
         answer = self.offset_at(topic, LATEST, partition=partition)
@@ -185,9 +157,7 @@ class WireClient:
         """Producer id and producer epoch for a new session."""
 
         def given() -> Any:
-            answer = self.ask(
-                "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=2**31 - 1
-            )
+            answer: Any = self.request(init_producer_id_request(2**31 - 1), 4)
             assert answer.error_code in (0, COORDINATOR_LOAD_IN_PROGRESS), answer.error_code
             return answer if answer.error_code == 0 else None
 
