@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import struct
 import threading
 import time
 from collections.abc import Mapping
 from typing import Protocol
+
+from tidelog.client.shells.wire_connection import WireConnection
 
 SILENCE_S = 120.0
 """So long nothing comes: then nothing will. Longer than every wait that a case asks for."""
@@ -55,33 +55,25 @@ class SocketConnection:
     """A TCP connection."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=SILENCE_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reader = self._socket.makefile("rb")
+        self._wire = WireConnection(host, port, client_id="golden", timeout_s=SILENCE_S)
 
     def send(self, data: bytes) -> None:
         try:
-            self._socket.sendall(data)
+            self._wire.socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
             pass  # it was closed meanwhile: `receive` will say so
 
     def receive(self, patience_s: float = SILENCE_S) -> bytes | None:
-        self._socket.settimeout(patience_s)
+        self._wire.socket.settimeout(patience_s)
         try:
-            prefix = self._reader.read(4)
-            if len(prefix) < 4:
-                return None
-            (size,) = struct.unpack(">i", prefix)
-            answer = self._reader.read(size)
-        except ConnectionResetError:
+            return self._wire.read_frame()
+        except ConnectionError:
             return None
         except TimeoutError:
             raise Silence(f"nothing within {patience_s:.0f} s") from None
-        return answer if len(answer) == size else None
 
     def close(self) -> None:
-        self._reader.close()
-        self._socket.close()
+        self._wire.close()
 
 
 class SocketBroker:

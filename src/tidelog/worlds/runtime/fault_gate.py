@@ -3,7 +3,7 @@
 For the node it is the world (its outbox), for the server it is the node (its events). What no rule
 concerns passes straight through. Everything else goes through two streams per connection
 (fault_stream.py), which decide by the table of rules (fault_table.py); links to other nodes are in
-fault_links.py, those who called in fault_peers.py, and fault_waiting.py has the timer.
+fault_links.py, those who called in fault_peers.py, and fault_scheduler.py has the timer.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tidelog.worlds.runtime.fault_answers import error_answer, wants_no_answer
 from tidelog.worlds.runtime.fault_journal import Journal
 from tidelog.worlds.runtime.fault_links import GatedLinks
 from tidelog.worlds.runtime.fault_peers import GatedPeers
+from tidelog.worlds.runtime.fault_scheduler import FaultScheduler, GatedServer
 from tidelog.worlds.runtime.fault_table import FaultTable
-from tidelog.worlds.runtime.fault_waiting import GatedServer, Waiting
 from tidelog.worlds.runtime.server import NodeEvents
 
 
@@ -49,9 +49,9 @@ class FaultGate:
         self._server = server
         self._clock = clock
         self._trace = trace
-        self._waiting = Waiting(server, clock, self.look)
-        self._links = links = GatedLinks(server, table, self._waiting)
-        self._peers = peers = GatedPeers(server, table, self._waiting)
+        self._scheduler = FaultScheduler(server, clock, self.look)
+        self._links = links = GatedLinks(server, table, self._scheduler)
+        self._peers = peers = GatedPeers(server, table, self._scheduler)
         self.arm, self.halt = server.arm, server.halt
         self.connect, self.send, self.disconnect = links.connect, links.send, links.disconnect
         self.on_link_opened, self.on_link_closed = links.on_link_opened, links.on_link_closed
@@ -70,12 +70,12 @@ class FaultGate:
 
     def stop(self) -> None:
         """The node has stopped: nothing is told or sent any more."""
-        self._waiting.stop()
+        self._scheduler.stop()
         self.record(None)
 
     @property
     def held_frames(self) -> int:
-        return self._waiting.held_frames
+        return self._scheduler.held_frames
 
     def record(self, path: str | None) -> None:
         """Keep a journal from now on, or no longer; OSError if it cannot be written."""
@@ -149,18 +149,18 @@ class FaultGate:
         self._peers.inject = self._inject if self.table.has_errors else None
         self._links.on_table_changed()
         self._peers.on_table_changed()
-        for stream in self._waiting.streams:
+        for stream in self._scheduler.streams:
             stream.on_table_changed()
         self._flow_on()
 
     def _flow_on(self) -> None:
         now_ms = self._server.begin_tick()
-        self._waiting.release(now_ms)
+        self._scheduler.release(now_ms)
         self._links.give_up(now_ms)
         self._peers.release_brakes()
         end_ms = self.table.next_end_ms()
         if end_ms is not None:
-            self._waiting.look_at(now_ms + end_ms - self._wall_ms())
+            self._scheduler.look_at(now_ms + end_ms - self._wall_ms())
 
     def _wall_ms(self) -> int:
         return self._clock.wall_ms(self._clock.now_ms())

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from tidelog.worlds.runtime.fault_scheduler import Acts, FaultScheduler, GatedServer
 from tidelog.worlds.runtime.fault_stream import Kind, Stream
 from tidelog.worlds.runtime.fault_table import FaultTable, Way
-from tidelog.worlds.runtime.fault_waiting import Acts, GatedServer, Waiting
 from tidelog.worlds.runtime.links import CONNECT_TIMEOUT_MS, LinkEvents
 
 
@@ -43,11 +43,11 @@ class GatedLink:
 class GatedLinks:
     """Wires for the node, LinkEvents for the server."""
 
-    def __init__(self, server: GatedServer, table: FaultTable, waiting: Waiting) -> None:
+    def __init__(self, server: GatedServer, table: FaultTable, scheduler: FaultScheduler) -> None:
         self.node: LinkEvents
         self._server = server
         self._table = table
-        self._waiting = waiting
+        self._scheduler = scheduler
         self._links: dict[int, GatedLink] = {}
         self._opening: dict[int, int] = {}
         """Links that the node waits for, with the time when they are unreachable."""
@@ -63,7 +63,7 @@ class GatedLinks:
         if link.is_dialling and (table.is_cut(way) or table.is_cut(way.back)):
             link.is_dialling = False
             self._server.disconnect(link.number)
-            self._waiting.put_first(link.outgoing, partial(self._dial, link), Kind.CONNECT)
+            self._scheduler.put_first(link.outgoing, partial(self._dial, link), Kind.CONNECT)
 
     def give_up(self, now_ms: int) -> None:
         """Tell which links did not open in time."""
@@ -71,7 +71,7 @@ class GatedLinks:
             if opens_by_ms <= now_ms and link in self._opening:
                 self._server.disconnect(link)
                 self._tell_closed(link, "unreachable", now_ms)
-        self._waiting.look_at(*self._opening.values())
+        self._scheduler.look_at(*self._opening.values())
 
     # What the node wishes.
 
@@ -79,8 +79,8 @@ class GatedLinks:
         now_ms = self._server.begin_tick()
         gated = self._links[link] = GatedLink(self._table, link, host, port, purpose)
         self._opening[link] = now_ms + CONNECT_TIMEOUT_MS
-        self._waiting.look_at(self._opening[link])
-        self._waiting.pass_on(gated.outgoing, partial(self._dial, gated), Kind.CONNECT, now_ms)
+        self._scheduler.look_at(self._opening[link])
+        self._scheduler.pass_on(gated.outgoing, partial(self._dial, gated), Kind.CONNECT, now_ms)
 
     def _dial(self, link: GatedLink, now_ms: int) -> None:
         link.is_dialling = True
@@ -94,7 +94,7 @@ class GatedLinks:
             self._server.send(link, parts)
         else:
             act = partial(self._send_now, link, parts)
-            self._waiting.put(gated.outgoing, act, Kind.FRAME)
+            self._scheduler.put(gated.outgoing, act, Kind.FRAME)
 
     def _send_now(
         self, link: int, parts: Sequence[bytes | bytearray | memoryview], now_ms: int
@@ -110,8 +110,8 @@ class GatedLinks:
         self._opening.pop(link, None)
         gated = self._links.pop(link, None)
         if gated is not None:
-            self._waiting.forget(gated.outgoing)
-            self._waiting.forget(gated.incoming)
+            self._scheduler.forget(gated.outgoing)
+            self._scheduler.forget(gated.incoming)
 
     # What the server tells.
 
@@ -120,7 +120,7 @@ class GatedLinks:
         if gated is not None:
             gated.is_dialling = False
             tell = partial(self._tell_opened, link)
-            self._waiting.pass_on(gated.incoming, tell, Kind.OPENED, now_ms)
+            self._scheduler.pass_on(gated.incoming, tell, Kind.OPENED, now_ms)
 
     def _tell_opened(self, link: int, now_ms: int) -> None:
         self._opening.pop(link, None)
@@ -130,9 +130,9 @@ class GatedLinks:
         gated = self._links.get(link)
         if gated is not None:
             gated.is_dialling = False
-            self._waiting.forget(gated.outgoing)
+            self._scheduler.forget(gated.outgoing)
             tell = partial(self._tell_closed, link, reason)
-            self._waiting.pass_on(gated.incoming, tell, Kind.CLOSED, now_ms)
+            self._scheduler.pass_on(gated.incoming, tell, Kind.CLOSED, now_ms)
 
     def _tell_closed(self, link: int, reason: str, now_ms: int) -> None:
         self._forget(link)
@@ -147,4 +147,4 @@ class GatedLinks:
         else:
             kept = memoryview(bytearray(frame))  # the buffer is used again after this call
             act = partial(self.node.on_answer, link, kept)
-            self._waiting.put(gated.incoming, act, Kind.FRAME, size_bytes=len(kept))
+            self._scheduler.put(gated.incoming, act, Kind.FRAME, size_bytes=len(kept))

@@ -17,9 +17,9 @@ from tidelog.core.wire.headers import RequestHeader, read_request_header
 from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.faults.hosts import Host
 from tidelog.worlds.runtime.fault_journal import Journal
+from tidelog.worlds.runtime.fault_scheduler import Acts, FaultScheduler, GatedServer
 from tidelog.worlds.runtime.fault_stream import Kind, Stream
 from tidelog.worlds.runtime.fault_table import FaultTable, Way
-from tidelog.worlds.runtime.fault_waiting import Acts, GatedServer, Waiting
 from tidelog.worlds.runtime.server import NodeEvents
 
 HELD_BYTES_MAX = 4 * MIB
@@ -69,13 +69,13 @@ class GatedPeer:
 class GatedPeers:
     """The answering half of an Outbox, and what the server tells of connections."""
 
-    def __init__(self, server: GatedServer, table: FaultTable, waiting: Waiting) -> None:
+    def __init__(self, server: GatedServer, table: FaultTable, scheduler: FaultScheduler) -> None:
         self.node: NodeEvents
         self.inject: Injection | None = None
         self.journal: Journal | None = None
         self._server = server
         self._table = table
-        self._waiting = waiting
+        self._scheduler = scheduler
         self._peers: dict[int, GatedPeer] = {}
         self._braked: dict[int, GatedPeer] = {}
         self._orphaned_bytes = 0
@@ -111,7 +111,7 @@ class GatedPeers:
             return
         kept = memoryview(bytearray(frame))  # the buffer is used again after this call
         act = partial(self._deliver, peer, kept, header)
-        self._waiting.put(peer.incoming, act, Kind.FRAME, size_bytes=len(kept))
+        self._scheduler.put(peer.incoming, act, Kind.FRAME, size_bytes=len(kept))
         self._brake(peer)
 
     def _deliver(
@@ -129,14 +129,14 @@ class GatedPeers:
         peer = self._peers[connection]
         peer.is_over = True
         self._braked.pop(connection, None)
-        self._waiting.forget(peer.outgoing)
+        self._scheduler.forget(peer.outgoing)
         peer.incoming.is_stopped = False
         if self._orphaned_bytes + peer.incoming.held_bytes > ORPHANED_BYTES_MAX:
-            self._waiting.forget(peer.incoming)
+            self._scheduler.forget(peer.incoming)
         peer.orphaned_bytes = peer.incoming.held_bytes
         self._orphaned_bytes += peer.orphaned_bytes
         tell = partial(self._tell_closed, peer)
-        self._waiting.pass_on(peer.incoming, tell, Kind.CLOSED, now_ms)
+        self._scheduler.pass_on(peer.incoming, tell, Kind.CLOSED, now_ms)
 
     def _tell_closed(self, peer: GatedPeer, now_ms: int) -> None:
         self._orphaned_bytes -= peer.orphaned_bytes
@@ -160,7 +160,7 @@ class GatedPeers:
             return
         act = partial(self._reply_now, connection, parts)
         size_bytes = sum(_size_bytes(part) for part in parts)
-        self._waiting.put(peer.outgoing, act, Kind.FRAME, size_bytes=size_bytes)
+        self._scheduler.put(peer.outgoing, act, Kind.FRAME, size_bytes=size_bytes)
         self._brake(peer)
 
     def _reply_now(self, connection: int, parts: Sequence[Part], now_ms: int) -> None:
@@ -171,12 +171,12 @@ class GatedPeers:
         peer = self._peers.get(connection)
         if peer is None or peer.is_over:
             return
-        self._waiting.forget(peer.incoming)  # the node takes no more of its requests
+        self._scheduler.forget(peer.incoming)  # the node takes no more of its requests
         act = partial(self._close_now, connection, reason)
         if peer.is_node:
             self._server.close(connection, reason)
         else:
-            self._waiting.pass_on(peer.outgoing, act, Kind.CLOSED, self._server.begin_tick())
+            self._scheduler.pass_on(peer.outgoing, act, Kind.CLOSED, self._server.begin_tick())
 
     def _close_now(self, connection: int, reason: str, now_ms: int) -> None:
         self._server.close(connection, reason)
@@ -193,7 +193,7 @@ class GatedPeers:
         if peer is not None:
             peer.incoming.is_stopped = False
             self._server.resume_reading(connection)
-            self._waiting.look_at(peer.incoming.look_at_ms())
+            self._scheduler.look_at(peer.incoming.look_at_ms())
 
     # Brakes: a client that goes on sending while nothing flows has to wait.
 

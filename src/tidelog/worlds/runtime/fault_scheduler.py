@@ -33,7 +33,7 @@ class GatedServer(Outbox, Protocol):
     def allow_reading(self, connection: int) -> None: ...
 
 
-class Waiting:
+class FaultScheduler:
     """Invariant: every stream that is not empty is in `streams`."""
 
     def __init__(self, server: GatedServer, clock: Clock, look: Callable[[], None]) -> None:
