@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import aiokafka
 import confluent_kafka
@@ -16,30 +17,39 @@ from tests.kafka import Tool, run_tool
 from tests.process.target import Target, running_target
 from tests.process.waiting import PATIENCE_MS, PATIENCE_S
 from tests.process.wire import NO_GROUP, WireClient, batch_of, segment_files
-from tidelog.core.wire.record_batch import batches, crc_is_valid
+from tidelog.core.model.errors import ErrorCode
+from tidelog.core.wire.record_batch import batches, crc_is_valid, read_header
 
 COUNT = 30
 DAMAGED = 7
+LAST_OFFSET_DELTA_AT = 23
 VALUE_BYTES = 100_000
 
 
 @pytest.fixture(scope="module")
 def damaged() -> Iterator[Target]:
-    """Three segments; one bit of record 7, in the oldest, is not what was written."""
+    """Three segments; one bit of record 7, in the oldest, is not what was written.
+
+    In topic `orders` it is one of the record's own, in `headers` one of its batch's last offset
+    delta, which makes one offset sixty-five.
+    """
     with running_target() as broker:
         with WireClient(broker.address) as wire:
-            wire.create_topic("orders", configs={"segment.bytes": "1048576"})
-            for n in range(COUNT):
-                value = random.Random(n).randbytes(VALUE_BYTES)
-                assert wire.produce("orders", batch_of(value)).base_offset == n
-        oldest = segment_files(broker.log_directory, "orders")[0]
-        data = bytearray(oldest.read_bytes())
-        (position,) = (at for at, h in batches(memoryview(data)) if h.base_offset == DAMAGED)
-        data[position + 50_000] ^= 0x01
-        with oldest.open("r+b") as file:
-            file.seek(position + 50_000)
-            file.write(data[position + 50_000 : position + 50_001])
+            for topic, byte in (("orders", 50_000), ("headers", LAST_OFFSET_DELTA_AT + 3)):
+                wire.create_topic(topic, configs={"segment.bytes": "1048576"})
+                for n in range(COUNT):
+                    value = random.Random(n).randbytes(VALUE_BYTES)
+                    assert wire.produce(topic, batch_of(value)).base_offset == n
+                flip(segment_files(broker.log_directory, topic)[0], byte)
         yield broker
+
+
+def flip(segment: Path, byte: int) -> None:
+    data = memoryview(segment.read_bytes())
+    (position,) = (at for at, header in batches(data) if header.base_offset == DAMAGED)
+    with segment.open("r+b") as file:
+        file.seek(position + byte)
+        file.write(bytes([data[position + byte] ^ 0x40]))
 
 
 @pytest.mark.scenario("X-33")
@@ -59,9 +69,35 @@ def test_the_broker_neither_hides_nor_repairs_the_damage(damaged: Target, when: 
 
 
 @pytest.mark.scenario("X-33")
-def test_kafka_python_reports_it(damaged: Target) -> None:
+def test_a_damaged_header_is_told_at_its_own_offset_and_hides_nothing(damaged: Target) -> None:
+    """Read after the restart: nothing of the log is in memory any more."""
+    with WireClient(damaged.address) as wire:
+        assert wire.fetch("headers", DAMAGED).error_code == ErrorCode.CORRUPT_MESSAGE
+        rest = wire.read_all("headers", start=DAMAGED + 1)
+        assert [record.offset for record in rest] == list(range(DAMAGED + 1, COUNT))
+        before = wire.fetch("headers", DAMAGED - 1)
+        assert (before.error_code, read_header(before.records).base_offset) == (0, DAMAGED - 1)
+
+
+@pytest.mark.scenario("X-33")
+def test_librdkafka_cannot_be_led_past_sound_records_by_a_damaged_header(damaged: Target) -> None:
+    """It does not check sums by default: a broker that sent the batch would make it skip 64."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": damaged.address, **NO_GROUP})
+    consumer.assign([confluent_kafka.TopicPartition("headers", 0, DAMAGED)])
+    told = consumer.poll(PATIENCE_S)
+    assert (told.error().code(), told.offset()) == (ErrorCode.CORRUPT_MESSAGE, DAMAGED)
+    consumer.seek(confluent_kafka.TopicPartition("headers", 0, DAMAGED + 1))
+    while (record := consumer.poll(PATIENCE_S)).error() is not None:
+        assert record.offset() == DAMAGED, "told before the seek"
+    assert record.offset() == DAMAGED + 1
+    consumer.close()
+
+
+@pytest.mark.scenario("X-33")
+@pytest.mark.parametrize("topic", ["orders", "headers"])
+def test_kafka_python_reports_it(damaged: Target, topic: str) -> None:
     consumer = kafka.KafkaConsumer(bootstrap_servers=damaged.address, check_crcs=True)
-    partition = kafka.TopicPartition("orders", 0)
+    partition = kafka.TopicPartition(topic, 0)
     consumer.assign([partition])
     consumer.seek(partition, 0)
     seen: list[int] = []
@@ -77,11 +113,12 @@ def test_kafka_python_reports_it(damaged: Target) -> None:
 
 
 @pytest.mark.scenario("X-33")
-def test_aiokafka_reports_it(damaged: Target) -> None:
+@pytest.mark.parametrize("topic", ["orders", "headers"])
+def test_aiokafka_reports_it(damaged: Target, topic: str) -> None:
     seen: list[int] = []
 
     async def read() -> None:
-        partition = aiokafka.TopicPartition("orders", 0)
+        partition = aiokafka.TopicPartition(topic, 0)
         consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=damaged.address, check_crcs=True)
         consumer.assign([partition])
         async with consumer:
@@ -95,11 +132,12 @@ def test_aiokafka_reports_it(damaged: Target) -> None:
 
 
 @pytest.mark.scenario("X-33")
-def test_librdkafka_reports_it_when_it_checks(damaged: Target) -> None:
+@pytest.mark.parametrize("topic", ["orders", "headers"])
+def test_librdkafka_reports_it_when_it_checks(damaged: Target, topic: str) -> None:
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": damaged.address, **NO_GROUP, "check.crcs": True}
     )
-    consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     seen = []
     while (record := consumer.poll(PATIENCE_S)).error() is None:
         seen.append(record.offset())
@@ -110,11 +148,12 @@ def test_librdkafka_reports_it_when_it_checks(damaged: Target) -> None:
 
 @pytest.mark.java
 @pytest.mark.scenario("X-33")
-def test_java_reports_it(damaged: Target) -> None:
+@pytest.mark.parametrize("topic", ["orders", "headers"])
+def test_java_reports_it(damaged: Target, topic: str) -> None:
     result = run_tool(
         Tool.CONSOLE_CONSUMER,
         [
-            *("--bootstrap-server", damaged.address, "--topic", "orders", "--partition", "0"),
+            *("--bootstrap-server", damaged.address, "--topic", topic, "--partition", "0"),
             *("--offset", "0", "--max-messages", str(COUNT), "--timeout-ms", str(PATIENCE_MS)),
             *("--formatter-property", "print.value=false"),
             *("--formatter-property", "print.offset=true"),

@@ -20,6 +20,11 @@ ONCE_FAILED: dict[int, str] = {
     584_344_346: "the log start checkpoint was lost, and a deleted head that a power loss had "
     "brought back was read with its holes",
     15: "a sync was under way when retention deleted its segment, and every later ack hung on it",
+    620435: "a last offset delta of 1,073,741,826 sent the next batch's readers to the damage",
+    700644: "a last offset delta of 16,777,217 in a segment's first batch hid the one behind it",
+    710326: "a last offset delta of 16,777,218 below the recovery point hid the batch behind it",
+    730117: "a last offset delta below zero: every offset behind it was refused, for ever",
+    772253: "a last offset delta of 2,049 hid ten sound records between two index entries",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""
 

@@ -9,6 +9,7 @@ from tidelog.core.storage.events import SegmentsDeleted, TailCut
 from tidelog.core.wire.record_batch import batches
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import Trouble
+from tidelog.worlds.simulator.payloads import read_answer
 from tidelog.worlds.simulator.platter import FileNode
 from tidelog.worlds.simulator.requests import TopicName
 from tidelog.worlds.simulator.story import Stage, Told
@@ -268,6 +269,52 @@ def test_a_flipped_bit_in_an_old_segment_is_noticed_by_the_reader_and_harms_noth
     assert found.payloads == [f"m{number}" for number in range(header.base_offset)]
     behind = stage.read(orders, offset=header.end_offset)
     assert behind.payloads == [f"m{number}" for number in range(header.end_offset, 12)]
+
+
+@pytest.mark.scenario("X-33")
+@pytest.mark.parametrize(
+    ("field", "byte", "bit"),
+    [
+        ("batch length", 10, 1),
+        ("magic", 16, 0),
+        ("last offset delta, larger", 26, 3),
+        ("last offset delta, smaller", 26, 1),
+        ("last offset delta, negative", 23, 7),
+        ("count of records", 60, 2),
+        ("base offset", 7, 6),
+    ],
+)
+def test_a_flipped_bit_in_a_header_is_told_at_its_own_offsets_and_hides_no_others(
+    field: str, byte: int, bit: int
+) -> None:
+    stage = Stage(seed=bit)
+    orders = stage.create_topic("orders", internal_segment_bytes="900")
+    for number in range(12):
+        names = [f"m{number}.{each}" for each in range(3)]
+        assert stage.produce(orders, *names, size_bytes=40).error == NONE
+    old = stage.segments(orders)[0]
+    node = stage.broker.platter.find(old)
+    assert isinstance(node, FileNode)
+    position, header = list(batches(bytes(node.data)))[1]
+    stage.broker.platter.flip_bit(old, position=position + byte, bit=bit)
+
+    def told(offset: int) -> bool:
+        """Whether the reader is refused, or is given bytes whose checksum is wrong."""
+        answer = stage.fetch(orders, offset=offset)
+        refused = answer.error_code == ErrorCode.CORRUPT_MESSAGE
+        return refused or read_answer(answer.records, next_offset=offset)[1] == offset
+
+    for then in (lambda: None, stage.restart_cleanly):
+        then()
+        assert next(each for each in range(36) if told(each)) == header.base_offset, field
+        for offset in (header.base_offset + 1, header.end_offset - 1):
+            assert stage.fetch(orders, offset=offset).error_code == ErrorCode.CORRUPT_MESSAGE
+        behind = stage.read(orders, offset=header.end_offset)
+        assert behind.corrupt_offset is None
+        assert [record.offset for record in behind.records] == list(range(header.end_offset, 36))
+
+    stage.broker.platter.flip_bit(old, position=position + byte, bit=bit)
+    assert len(stage.read(orders).records) == 36
 
 
 def test_retention_may_delete_what_is_still_being_synced_and_writes_are_acknowledged_on() -> None:

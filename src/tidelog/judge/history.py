@@ -156,14 +156,17 @@ class PowerLost:
 class MediumDamaged:
     """The medium changed bytes of the batch [start_offset, end_offset).
 
-    Written down again at every unclean end of the broker: its recovery may find the bad batch and
-    cut it off with everything behind it, whatever was promised.
+    Nobody may be given its records as if they were right, and nothing else is excused: what lies
+    behind it must be given to whoever asks for it. Written down again at every unclean end of the
+    broker, with `may_be_cut`: its recovery may find the bad batch and cut it off with everything
+    behind it, whatever was promised.
     """
 
     at_us: int
     partition: str
     start_offset: int
     end_offset: int
+    may_be_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

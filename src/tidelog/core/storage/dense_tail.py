@@ -37,6 +37,13 @@ class DenseTail:
         at = bisect_right(self.end_offsets, offset)
         return self.positions[at] if at < len(self.positions) else file_bytes
 
+    def offsets_of_batch_at(self, offset: int) -> tuple[int, int] | None:
+        """Where the batch before that one ends, and where it ends itself; None if there is none."""
+        at = bisect_right(self.end_offsets, offset)
+        if at == len(self.positions):
+            return None
+        return self.end_offsets[at - 1] if at else self.start_offset, self.end_offsets[at]
+
     def position_after(self, position: int, *, file_bytes: int) -> int:
         """Where the batch at `position` ends."""
         at = bisect_right(self.positions, position)

@@ -15,14 +15,13 @@ from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.storage import file_names, timestamps
 from tidelog.core.storage.appending import Appended, OffsetsOutOfOrder
-from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk, DiskError, File, FileSlice
 from tidelog.core.storage.log_state import LogKeeper
 from tidelog.core.storage.recovery import Recovery
 from tidelog.core.storage.shrinking import OffsetOutOfRange, Shrinking
 from tidelog.core.storage.timestamps import TimestampedOffset
-from tidelog.core.wire.record_batch import BatchHeader
+from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch
 
 __all__ = [
     "Appended",
@@ -134,14 +133,25 @@ class Log(Shrinking):
             at = self.files.position_in_list(start_offset)
         while at < len(segments):
             segment = segments[at]
-            position = segment.position_of(start_offset)
+            try:
+                position = segment.position_of(start_offset)
+            except CorruptBatch:
+                following = segments[at + 1 : at + 2]
+                position = segment.position_past_damage(
+                    start_offset,
+                    end_offset=following[0].base_offset if following else self.log_end_offset,
+                    refuse_damage=True,
+                )
             available = segment.file.size_bytes - position
             at += 1
             if available <= 0:
                 continue  # only a gap is left behind it: the next segment goes on
             is_fenced = end_offset < self.log_end_offset
             if is_fenced and (at == len(segments) or end_offset < segments[at].base_offset):
-                available = segment.position_of(end_offset) - position
+                try:
+                    available = segment.position_of(end_offset) - position
+                except CorruptBatch:
+                    available = segment.position_past_damage(end_offset) - position
                 if available <= 0:
                     return None
             if available > bytes_max:
@@ -155,10 +165,10 @@ class Log(Shrinking):
         return None
 
     def batch_headers(self, start_offset: int | None = None) -> Iterator[BatchHeader]:
-        """The headers of all batches that end after `start_offset`: for tools."""
+        """The headers of all batches that end after `start_offset`, as far as they can be true."""
         start_offset = self.log_start_offset if start_offset is None else start_offset
         for segment in self.files.segments[self.files.position_in_list(start_offset) :]:
-            for _, header in headers(segment.file, segment.position_of(start_offset)):
+            for _, header in segment.sound_batches(segment.position_past_damage(start_offset)):
                 yield header
 
     def find_by_timestamp(self, timestamp_ms: int) -> TimestampedOffset | None:

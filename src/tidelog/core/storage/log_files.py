@@ -301,10 +301,8 @@ class LogFiles:
     def end_of_cut(self, end_offset: int) -> int:
         """Where the log would end if every batch went that reaches beyond `end_offset`."""
         segment = self.segments[self.position_in_list(end_offset)]
-        position = segment.position_of(end_offset)
-        if position == segment.file.size_bytes:
-            return end_offset
-        return min(end_offset, segment.header_at(position).base_offset)
+        start_offset = segment.start_of_batch_at(end_offset)
+        return end_offset if start_offset is None else min(end_offset, start_offset)
 
     def cut_to(self, end_offset: int) -> None:
         """Drop everything from `end_offset` on, which is where a batch begins or a gap is."""
@@ -315,7 +313,7 @@ class LogFiles:
         if not self.segments:
             return
         segment = self.segments[-1]
-        position = segment.position_of(end_offset)
+        position = segment.position_past_damage(end_offset)
         if position == segment.file.size_bytes:
             segment.become_inactive()
             return

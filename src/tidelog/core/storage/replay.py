@@ -6,7 +6,6 @@ from contextlib import suppress
 
 from tidelog.core.model.trace import Trace
 from tidelog.core.storage import events, file_names, producer_snapshot
-from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.epochs import LeaderEpochs
 from tidelog.core.storage.log_files import LogFiles
 from tidelog.core.storage.producers import Producer, ProducerStates
@@ -50,7 +49,7 @@ def _replay_segment(
     end_offset: int,
     aborted_from: int | None,
 ) -> None:
-    for position, header in headers(segment.file, segment.position_of(offset)):
+    for position, header in segment.sound_batches(segment.position_past_damage(offset)):
         if header.base_offset >= end_offset:
             return
         if header.producer_id < 0:
@@ -77,13 +76,12 @@ def _newest_snapshot(files: LogFiles, trace: Trace) -> tuple[int, list[Producer]
 
 
 def leader_epochs(segments: list[Segment], *, start_offset: int) -> LeaderEpochs:
-    """From the headers of all batches; the rest of a damaged segment is left out."""
+    """From the headers of all batches but those that were damaged."""
     epochs = LeaderEpochs()
     for segment in segments:
-        with suppress(CorruptBatch):
-            for _, header in headers(segment.file, 0):
-                latest = epochs.latest
-                if header.leader_epoch >= 0 and (latest is None or header.leader_epoch > latest):
-                    epochs.assign(header.leader_epoch, header.base_offset)
+        for _, header in segment.sound_batches():
+            latest = epochs.latest
+            if header.leader_epoch >= 0 and (latest is None or header.leader_epoch > latest):
+                epochs.assign(header.leader_epoch, header.base_offset)
     epochs.cut_start(start_offset)
     return epochs

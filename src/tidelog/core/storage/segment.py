@@ -7,10 +7,13 @@ file was cut can then not be mistaken for one of the bytes that came later.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tidelog.core.model.limits import INT32_MAX, INT64_MAX
 from tidelog.core.storage import file_names, offset_index, time_index
 from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.config import LogConfig
+from tidelog.core.storage.damage import Stretch, sound_header, stretches
 from tidelog.core.storage.dense_tail import DenseTail
 from tidelog.core.storage.disk import Disk, File
 from tidelog.core.storage.sparse_index import SparseIndex
@@ -20,6 +23,8 @@ SEGMENT_BYTES_MAX = INT32_MAX
 """Positions in an offset index are 32 bits wide."""
 _INDEX_INTERVAL_BYTES = 4096
 """Kafka's default, for an index that is rebuilt because it was found to lie."""
+_ENTRIES_TRIED_MAX = 4
+"""So many index entries may be wrong, or point at damage, before a walk begins at the start."""
 
 
 class Segment:
@@ -203,7 +208,7 @@ class Segment:
         kept = [entry for entry in self.offsets.entries() if entry[1] < position]
         self.offsets.truncate(len(kept))
         self._forget_timestamps()
-        for _, header in headers(self.file, kept[-1][1] if kept else 0):
+        for _, header in self.sound_batches(kept[-1][1] if kept else 0):
             final_offset = header.end_offset - 1 - self.base_offset
             self._note_timestamp(header.max_timestamp_ms, header.end_offset)
         times = [entry for entry in self.times.entries() if entry[1] <= final_offset]
@@ -219,33 +224,140 @@ class Segment:
     # Reading.
 
     def position_of(self, offset: int) -> int:
-        """Where the first batch begins that ends after `offset`; the end of the file if none."""
+        """Where the first batch begins that ends after `offset`; the end of the file if none.
+
+        Reads only the headers between an index entry and that batch, none at the end of the log.
+        CorruptBatch as soon as one of them cannot be true: then ask `position_past_damage`.
+        """
         tail = self.tail
         if tail is not None and offset >= tail.start_offset:
             return tail.position_of(offset, file_bytes=self.file.size_bytes)
-        entry = self.offsets.floor(offset - self.base_offset)
-        start = 0 if entry is None else entry[1]
-        try:
-            return self._scan_for(offset, start)
-        except CorruptBatch:
-            if start == 0:
-                raise
-            self.rebuild_indexes(_INDEX_INTERVAL_BYTES)  # the index lies: ask the batches
-            return self._scan_for(offset, 0)
+        return self._scan_for(offset, self.offsets.floor(offset - self.base_offset))
 
-    def _scan_for(self, offset: int, position: int) -> int:
+    def position_past_damage(
+        self, offset: int, *, end_offset: int | None = None, refuse_damage: bool = False
+    ) -> int:
+        """The same where a header cannot be true: it hides no sound batch behind it (damage.py).
+
+        `end_offset` is where this segment's offsets end, if the caller knows it. CorruptBatch only
+        with `refuse_damage`, if the batch that holds `offset` is itself the damaged one.
+        """
+        try:
+            return self.position_of(offset)
+        except CorruptBatch:
+            entry = self.offsets.floor(offset - self.base_offset)
+            found = self._find_past_damage(offset, entry, end_offset)
+        if found is None:
+            return self.file.size_bytes
+        if refuse_damage and found.header is None:
+            raise CorruptBatch(f"damaged at {found.position}: offset {found.start_offset} on")
+        return found.position
+
+    def start_of_batch_at(self, offset: int) -> int | None:
+        """The first offset of the batch that ends after `offset`; None if there is none."""
+        tail = self.tail
+        if tail is not None and offset >= tail.start_offset:
+            return self._start_in_tail(tail, offset)
+        entry = self.offsets.floor(offset - self.base_offset)
+        found = self._find_past_damage(offset, entry, None)
+        return None if found is None else found.start_offset
+
+    def _start_in_tail(self, tail: DenseTail, offset: int) -> int | None:
+        """The tail knows where the batch before it ends; only its header knows of a gap."""
+        offsets = tail.offsets_of_batch_at(offset)
+        if offsets is None:
+            return None
+        header = sound_header(self.file, tail.position_of(offset, file_bytes=0))
+        if header is not None and offsets[0] <= header.base_offset < offsets[1]:
+            return header.base_offset
+        return offsets[0]
+
+    def _scan_for(self, offset: int, entry: tuple[int, int] | None) -> int:
+        """CorruptBatch as soon as one header contradicts another, or the index.
+
+        What was appended without gaps never does: each batch continues the one before it, or ends
+        where its index entry says, and has as many records as offsets.
+        """
+        expected, position = (self.base_offset, 0) if entry is None else (None, entry[1])
         for at, header in headers(self.file, position):
-            if at == position and header.base_offset > max(offset, self.base_offset) and position:
-                raise CorruptBatch(f"the index points behind offset {offset}")
-            if header.end_offset > offset:
+            count = header.last_offset_delta + 1
+            if expected is None:
+                assert entry is not None
+                expected = self.base_offset + entry[0] + 1 - count
+            if header.base_offset != expected or header.records_count != count:
+                raise CorruptBatch(f"the batch at {at} contradicts what stands before it")
+            expected += count
+            if expected > offset:
                 return at
         return self.file.size_bytes
+
+    def _find_past_damage(
+        self, offset: int, entry: tuple[int, int] | None, end_offset: int | None
+    ) -> Stretch | None:
+        """The batch or the damage that ends after `offset`. An index that lies is built anew."""
+        position, start_offset = self._sound_start(entry)
+        entry_was_right = entry is None
+        found = None
+        for stretch in stretches(
+            self.file,
+            position,
+            start_offset=start_offset,
+            base_offset=self.base_offset,
+            end_offset=end_offset,
+        ):
+            entry_was_right |= entry is not None and stretch.position == entry[1]
+            if stretch.end_offset > offset:
+                found = stretch
+                break
+        if not entry_was_right:
+            self.rebuild_indexes(_INDEX_INTERVAL_BYTES)
+        return found
+
+    def _sound_start(self, entry: tuple[int, int] | None) -> tuple[int, int]:
+        """A position, and the offset of the batch there: of a sound batch not behind `entry`."""
+        for _ in range(_ENTRIES_TRIED_MAX):
+            if entry is None:
+                break
+            position, end_offset = entry[1], self.base_offset + entry[0] + 1
+            header = sound_header(self.file, position)
+            if header is not None and header.end_offset == end_offset:
+                return position, header.base_offset
+            entry = self.offsets.floor(entry[0] - 1)
+        return 0, self.base_offset
+
+    def sound_batches(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Positions and headers from a batch on; those whose headers cannot be true are left out.
+
+        The checksums are not asked: a batch with damaged records is among them.
+        """
+        expected = None if position else self.base_offset
+        start_offset, met = expected, -1
+        try:
+            for at, header in headers(self.file, position):
+                count = header.last_offset_delta + 1
+                base_offset = header.base_offset
+                if (
+                    base_offset != expected and expected is not None
+                ) or header.records_count != count:
+                    break
+                yield at, header
+                position, start_offset, met = at, base_offset, at
+                expected = base_offset + count
+            else:
+                return
+        except CorruptBatch:
+            pass
+        for stretch in stretches(
+            self.file, position, start_offset=start_offset, base_offset=self.base_offset
+        ):
+            if stretch.header is not None and stretch.position != met:
+                yield stretch.position, stretch.header
 
     def rebuild_indexes(self, index_interval_bytes: int) -> None:
         """From the headers of the batches; their content is not judged here."""
         tail, self.tail = self.tail, None
         self.forget_batches()
-        for position, header in headers(self.file, 0):
+        for position, header in self.sound_batches():
             self.note_batch(
                 position=position,
                 size_bytes=header.size_bytes,
@@ -285,15 +397,29 @@ class Segment:
         raise AssertionError(f"no batch at {position} of {self.file.path}")
 
     def read_end_offset(self) -> int:
-        """One past the final offset in the file, found from the final index entry on."""
+        """One past the final offset in the file, found from the final index entry on.
+
+        CorruptBatch if the batch at the end is damaged: only it could say so.
+        """
         entry = self.offsets.final_entry()
         end_offset = self.base_offset
         if entry is not None and entry[1] >= self.file.size_bytes:
             entry = None  # of batches that were cut
-        for _, header in headers(self.file, 0 if entry is None else entry[1]):
-            if header.base_offset < end_offset:
-                raise CorruptBatch(f"offset {header.base_offset} after {end_offset - 1}")
-            end_offset = header.end_offset
+        try:
+            for _, header in headers(self.file, 0 if entry is None else entry[1]):
+                if header.records_count != header.last_offset_delta + 1:
+                    raise CorruptBatch(f"{header.records_count} records")
+                if header.base_offset < end_offset:
+                    raise CorruptBatch(f"offset {header.base_offset} after {end_offset - 1}")
+                end_offset = header.end_offset
+        except CorruptBatch:
+            position, start_offset = self._sound_start(entry)
+            *_, final = stretches(
+                self.file, position, start_offset=start_offset, base_offset=self.base_offset
+            )
+            if final.header is None:
+                raise
+            end_offset = final.end_offset
         return end_offset
 
     def read_largest_timestamp(self) -> int | None:
@@ -305,7 +431,7 @@ class Segment:
                 self.largest_timestamp_ms = final[0]
                 self.largest_timestamp_offset = self.base_offset + final[1]
             elif final is None:
-                for _, header in headers(self.file, 0):
+                for _, header in self.sound_batches():
                     self._note_timestamp(header.max_timestamp_ms, header.end_offset)
         return self.largest_timestamp_ms
 

@@ -46,7 +46,7 @@ def largest(segments: list[Segment], *, start_offset: int) -> TimestampedOffset 
             best, best_ms = segment, largest_ms
     if best is None:
         return None
-    position = best.position_of(best.largest_timestamp_offset)
+    position = best.position_past_damage(best.largest_timestamp_offset)
     for at, header in headers(best.file, position):
         if header.max_timestamp_ms == best_ms and header.end_offset > start_offset:
             return _largest_in_batch(best, at, header)
@@ -56,7 +56,7 @@ def largest(segments: list[Segment], *, start_offset: int) -> TimestampedOffset 
 def _find_in(segment: Segment, timestamp_ms: int, start_offset: int) -> TimestampedOffset | None:
     entry = segment.times.floor(timestamp_ms)
     offset = segment.base_offset if entry is None else segment.base_offset + entry[1]
-    position = segment.position_of(max(offset, start_offset))
+    position = segment.position_past_damage(max(offset, start_offset))
     if entry is not None and entry[0] == timestamp_ms:
         # The entry's own batch has the timestamp, but it may not be the first one that has.
         position = _position_before(segment, timestamp_ms, start_offset)
@@ -73,7 +73,7 @@ def _find_in(segment: Segment, timestamp_ms: int, start_offset: int) -> Timestam
 def _position_before(segment: Segment, timestamp_ms: int, start_offset: int) -> int:
     entry = segment.times.floor(timestamp_ms - 1)
     offset = segment.base_offset if entry is None else segment.base_offset + entry[1]
-    return segment.position_of(max(offset, start_offset))
+    return segment.position_past_damage(max(offset, start_offset))
 
 
 def _largest_in_batch(segment: Segment, position: int, header: BatchHeader) -> TimestampedOffset:

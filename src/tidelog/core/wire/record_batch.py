@@ -18,6 +18,7 @@ HEADER_BYTES = 61
 MAGIC = 2
 LENGTH_PREFIX_BYTES = 12
 """Base offset and length: the bytes that `batch_length` does not count."""
+MAGIC_AT = 16
 CRC_COVERS_FROM = 21
 BATCH_LENGTH_MIN = HEADER_BYTES - LENGTH_PREFIX_BYTES
 
@@ -39,7 +40,6 @@ _INT16 = struct.Struct(">h")
 
 _BATCH_LENGTH_AT = 8
 _LEADER_EPOCH_AT = 12
-_MAGIC_AT = 16
 _CRC_AT = 17
 _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
@@ -170,8 +170,8 @@ def batches(
     """
     position = 0
     end = len(view)
-    while end - position > _MAGIC_AT:
-        magic = memoryview(view)[position + _MAGIC_AT]
+    while end - position > MAGIC_AT:
+        magic = memoryview(view)[position + MAGIC_AT]
         (batch_length,) = _INT32.unpack_from(view, position + _BATCH_LENGTH_AT)
         if 0 <= magic < MAGIC and batch_length > 0:
             raise UnsupportedMagic(magic)

@@ -83,7 +83,7 @@ def _left_out(read: RecordsRead, ledger: Ledger) -> dict[str, Any] | None:
                 return {"skipped_offset": offset, "start_offset": read.start_offset}
         return None
     is_readable = read.log_start_offset <= read.start_offset < read.high_watermark
-    if is_readable and read.corrupt_offset is None and ledger.is_firm(read.start_offset):
+    if is_readable and ledger.is_firm(read.start_offset):  # damage before it may not hide it
         return {"start_offset": read.start_offset, "high_watermark": read.high_watermark}
     return None
 
@@ -97,7 +97,7 @@ def _falsely_refused(refused: OffsetRefused, ledger: Ledger) -> dict[str, Any] |
 
 
 def corrupt(history: History) -> list[Anomaly]:
-    """Only a batch that the medium damaged may reach a reader with a wrong checksum (X-33)."""
+    """Readers are told of damage, by checksum or refusal, only where the medium has it (X-33)."""
     return [
         CORRUPT.found(
             at_us=operation.at_us, partition=operation.partition, offset=operation.corrupt_offset

@@ -176,10 +176,11 @@ class Ledger:
 
     def _damage(self, damaged: MediumDamaged) -> None:
         self.damaged.append((damaged.start_offset, damaged.end_offset))
-        self._excuses.append(LossExcuse(damaged.at_us, damaged.start_offset, True))
         for offset in range(damaged.start_offset, damaged.end_offset):
             self.facts.pop(offset, None)
-        self._doubt_from(damaged.start_offset)
+        if damaged.may_be_cut:
+            self._excuses.append(LossExcuse(damaged.at_us, damaged.start_offset, True))
+            self._doubt_from(damaged.start_offset)
 
     def _doubt_from(self, start_offset: int) -> None:
         for offset, fact in self.facts.items():

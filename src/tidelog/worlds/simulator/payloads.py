@@ -34,7 +34,10 @@ def from_value(value: bytes | None) -> str:
 def read_answer(
     records: bytes | memoryview | None, *, next_offset: int
 ) -> tuple[tuple[Seen, ...], int | None]:
-    """The records of the whole batches of an answer, and the offset where its bytes are corrupt."""
+    """The records of the whole batches of an answer, and the offset where its bytes are corrupt.
+
+    An answer begins with a whole batch: if none is, a length was damaged.
+    """
     view = memoryview(records or b"")
     seen: list[Seen] = []
     try:
@@ -52,7 +55,7 @@ def read_answer(
             next_offset = header.end_offset
     except CorruptBatch:
         return tuple(seen), next_offset
-    return tuple(seen), None
+    return tuple(seen), None if seen or not view else next_offset
 
 
 def first_batch(records: bytes | memoryview) -> tuple[int, int]:

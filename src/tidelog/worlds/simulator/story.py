@@ -152,10 +152,12 @@ class Stage:
         return requests.fetch_answer(self.answer(requests.fetch(topic, index, offset), 13))
 
     def read(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> Scroll:
-        """Everything from an offset to the end, or to the first wrong checksum."""
+        """Everything from an offset to the end, or to the first damage."""
         records: list[Seen] = []
         while True:
             told = self.fetch(topic, index=index, offset=offset)
+            if told.error_code == ErrorCode.CORRUPT_MESSAGE:
+                return Scroll(tuple(records), offset)
             assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
             seen, corrupt_offset = read_answer(told.records, next_offset=offset)
             records.extend(record for record in seen if record.offset >= offset)

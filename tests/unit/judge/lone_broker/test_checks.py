@@ -154,6 +154,23 @@ CONDEMNED: list[tuple[str, str, list[Operation]]] = [
         OffsetRefused(at_us=3, invoked_us=2, partition=P, start_offset=0),
         final(9, "a"),
     ]),
+    ("gap", "a sound record is hidden by the damage before it", [
+        wrote(1, "ab", 0),
+        MediumDamaged(at_us=2, partition=P, start_offset=0, end_offset=1, may_be_cut=False),
+        read(3, 1, "", corrupt_offset=0, high_watermark=2),
+        final(9, "_b"),
+    ]),
+    ("lost", "cut because of damage, although no unclean end made anybody look there", [
+        wrote(1, "ab", 0),
+        MediumDamaged(at_us=2, partition=P, start_offset=0, end_offset=1, may_be_cut=False),
+        final(9, ""),
+    ]),
+    ("corrupt", "told of damage at a sound record behind it", [
+        wrote(1, "ab", 0),
+        MediumDamaged(at_us=2, partition=P, start_offset=0, end_offset=1, may_be_cut=False),
+        read(3, 1, "", corrupt_offset=1),
+        final(9, "_b"),
+    ]),
     ("corrupt", "a wrong checksum on a good medium", [
         wrote(1, "a", 0), read(3, 0, "", corrupt_offset=0), final(9, "a"),
     ]),
@@ -185,7 +202,7 @@ FORGIVEN: list[tuple[str, str, list[Operation]]] = [
     ]),
     ("lost", "a medium broke, and everything behind it was cut", [
         wrote(1, "abc", 0, survives=SAFE),
-        MediumDamaged(at_us=2, partition=P, start_offset=1, end_offset=2),
+        MediumDamaged(at_us=2, partition=P, start_offset=1, end_offset=2, may_be_cut=True),
         final(9, "a"),
     ]),
     ("lost", "the answer was under way when the plug was pulled", [
@@ -229,7 +246,7 @@ FORGIVEN: list[tuple[str, str, list[Operation]]] = [
     ]),
     ("corrupt", "the medium was damaged there", [
         wrote(1, "a", 0),
-        MediumDamaged(at_us=2, partition=P, start_offset=0, end_offset=1),
+        MediumDamaged(at_us=2, partition=P, start_offset=0, end_offset=1, may_be_cut=False),
         read(3, 0, "", corrupt_offset=0),
         final(9, ""),
     ]),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
-from tidelog.core.wire.record_batch import CRC_COVERS_FROM, batches
+from tidelog.core.wire.record_batch import CRC_COVERS_FROM, HEADER_BYTES, MAGIC_AT, batches
 from tidelog.worlds.simulator.network import Conditions
 from tidelog.worlds.simulator.profiles.scene import BROKER, Keeper, Place, Scene
 from tidelog.worlds.simulator.schedule import Fault
@@ -16,6 +17,9 @@ CHECKPOINT_LOSS_CHANCE = 0.6
 AMID_DELETION_CHANCE = 0.5
 AMID_DELETION_MS = 1_500
 """How long a power loss waits for the deletion of a segment."""
+_HEADER_BYTES_JUDGED = (*range(8, 12), *range(MAGIC_AT, HEADER_BYTES))
+"""All but base offset and leader epoch, which no checksum covers: a reader who comes from before
+cannot tell that they are wrong, in Kafka's format, so no expectation about him could be exact."""
 
 
 class Faults:
@@ -28,7 +32,7 @@ class Faults:
         self._decay: Random = scene.world.random_for("decay")
         self._client_names = client_names
 
-    def menu(self, *, with_damage: bool) -> list[Fault]:
+    def menu(self, *, with_damage: bool, with_header_damage: bool) -> list[Fault]:
         menu = [
             Fault(name="kill", act=self.kill, weight=6),
             Fault(name="power loss", act=self.lose_power, weight=6),
@@ -43,6 +47,8 @@ class Faults:
         ]
         if with_damage:
             menu.append(Fault(name="flipped bit", act=self.flip_bit, weight=3))
+        if with_header_damage:
+            menu.append(Fault(name="flipped header bit", act=self.flip_header_bit, weight=3))
         return menu
 
     # The process.
@@ -113,6 +119,13 @@ class Faults:
 
     def flip_bit(self) -> None:
         """Somewhere under the checksum of a batch that the broker has called safe."""
+        self._damage(lambda size_bytes: self.random.randrange(CRC_COVERS_FROM, size_bytes))
+
+    def flip_header_bit(self) -> None:
+        """In the header: what walks go by, and what the checksum covers or is."""
+        self._damage(lambda _: self.random.choice(_HEADER_BYTES_JUDGED))
+
+    def _damage(self, choose_byte: Callable[[int], int]) -> None:
         place = self.scene.any_place(self.random)
         is_settled = self.scene.process.is_up and self.scene.process.platter.dropped_pages == 0
         if place is None or place.key in self.scene.damages or not is_settled:
@@ -121,7 +134,7 @@ class Faults:
         if not found:
             return
         path, position, size_bytes, start_offset, end_offset = self.random.choice(found)
-        at = position + self.random.randrange(CRC_COVERS_FROM, size_bytes)
+        at = position + choose_byte(size_bytes)
         self.scene.process.platter.flip_bit(path, position=at, bit=self.random.randrange(8))
         self.keeper.damage(place, start_offset, end_offset)
 

@@ -15,6 +15,7 @@ from tidelog.judge.anomalies import UNEXPECTED_ANSWER
 from tidelog.judge.history import OffsetRefused, RecordsRead
 from tidelog.worlds.simulator.client import Outcome as Answer
 from tidelog.worlds.simulator.payloads import read_answer
+from tidelog.worlds.simulator.profiles.readers import damage_reported
 from tidelog.worlds.simulator.profiles.scene import DELETED, Place, Scene
 
 VERSIONS = (13, 15, 18)
@@ -151,6 +152,9 @@ class Follower:
                 self._positions[place] = max(offset, records[-1].offset + 1)
             if corrupt_offset is not None:
                 self._positions[place] = corrupt_offset + self.random.randint(1, 6)
+        elif told.error_code == ErrorCode.CORRUPT_MESSAGE:
+            self.scene.record(damage_reported(place, offset, invoked_us, now_us))
+            self._positions[place] = offset + self.random.randint(1, 6)
         elif told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._positions[place] = self.random.randint(0, offset + 4)
             self.scene.record(

@@ -16,6 +16,20 @@ VERSIONS_BY_ID = (13, 15, 17, 18)
 BYTES_MAX = (1, 300, 2_000, 20_000, 1 << 20)
 
 
+def damage_reported(place: Place, offset: int, invoked_us: int, now_us: int) -> RecordsRead:
+    """A refusal because of damage: the judges ask whether the batch at that very offset has any."""
+    return RecordsRead(
+        at_us=now_us,
+        invoked_us=invoked_us,
+        partition=place.key,
+        start_offset=offset,
+        records=(),
+        high_watermark=offset,
+        log_start_offset=0,
+        corrupt_offset=offset,
+    )
+
+
 class Reader:
     """Reads at the tail, at the head and in between."""
 
@@ -82,6 +96,8 @@ class Reader:
                     corrupt_offset=corrupt_offset,
                 )
             )
+        elif told.error_code == ErrorCode.CORRUPT_MESSAGE:
+            self.scene.record(damage_reported(place, offset, invoked_us, now_us))
         elif told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             place.topic.ends.pop(place.index, None)
             self.scene.record(

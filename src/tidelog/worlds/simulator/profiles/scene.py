@@ -173,20 +173,23 @@ class Keeper:
 
     def damage(self, place: Place, start_offset: int, end_offset: int) -> None:
         self._scene.damages.setdefault(place.key, []).append((start_offset, end_offset))
-        self._write_down_damage(place.key, start_offset, end_offset)
+        self._write_down_damage(place.key, start_offset, end_offset, may_be_cut=False)
 
     def _repeat_damages(self) -> None:
         for key in sorted(self._scene.damages):
             for start_offset, end_offset in self._scene.damages[key]:
-                self._write_down_damage(key, start_offset, end_offset)
+                self._write_down_damage(key, start_offset, end_offset, may_be_cut=True)
 
-    def _write_down_damage(self, key: str, start_offset: int, end_offset: int) -> None:
+    def _write_down_damage(
+        self, key: str, start_offset: int, end_offset: int, *, may_be_cut: bool
+    ) -> None:
         self._scene.record(
             MediumDamaged(
                 at_us=self._scene.world.now_us,
                 partition=key,
                 start_offset=start_offset,
                 end_offset=end_offset,
+                may_be_cut=may_be_cut,
             )
         )
 

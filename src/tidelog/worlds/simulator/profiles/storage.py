@@ -140,7 +140,10 @@ class StorageRun:
             actor.start()
         operator.watch()
         self.schedule.by_chance(
-            faults.menu(with_damage=self.random.random() < 0.3),
+            faults.menu(
+                with_damage=self.random.random() < 0.3,
+                with_header_damage=self.world.random_for("header damage").random() < 0.1,
+            ),
             interval_ms_min=50,
             interval_ms_max=1_500,
         )
@@ -210,6 +213,8 @@ class StorageRun:
                 records.clear()
                 continue
             seen, corrupt_offset = read_answer(told.records, next_offset=offset)
+            if told.error_code == ErrorCode.CORRUPT_MESSAGE:
+                corrupt_offset = offset
             fresh = [record for record in seen if record.offset >= offset]
             if [record.offset for record in fresh] != [offset + n for n in range(len(fresh))]:
                 self.scene.complain(HOLE, place.key, offset=offset)
