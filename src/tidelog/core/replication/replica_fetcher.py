@@ -181,21 +181,24 @@ class ReplicaFetcher:
         if not answered.records:
             return True
         log = self.partition.log
+        end_offset = log.log_end_offset
         wall_ms = self._port.wall_ms(now_ms)
         try:
             try:
                 self._write(answered.records, wall_ms)
             except OffsetsOutOfOrder as bad:
-                if (
-                    log.log_start_offset != log.log_end_offset
-                    or bad.base_offset > bad.log_end_offset
-                ):
+                if log.log_start_offset != log.log_end_offset or not bad.holds_log_end:
                     raise
                 # The leader's first record lies in the middle of a batch, which comes as a whole.
                 log.start_anew_at(bad.base_offset, wall_ms=wall_ms)
                 self._write(answered.records, wall_ms)
         except (CorruptBatch, OffsetsOutOfOrder) as bad:
             self._back_off(f"bad records: {bad}", now_ms)
+            return False
+        if log.log_end_offset == end_offset and log.failed is None:
+            # The leader would answer the same at once, again and again: a damaged length makes the
+            # first batch look cut, a damaged leader epoch as if it came from a later leader.
+            self._back_off("bad records: none that could be taken", now_ms)
             return False
         return True
 

@@ -32,6 +32,8 @@ from tidelog.core.wire.record_batch import (
 )
 
 _NONE = ErrorCode.NONE
+_NO_LEADER_EPOCH = -1
+"""What a batch says that was written before there were any."""
 
 
 class Appended(NamedTuple):
@@ -49,12 +51,13 @@ class Appended(NamedTuple):
 class OffsetsOutOfOrder(TidelogError):
     """A copied batch does not continue the log."""
 
-    def __init__(self, *, base_offset: int, log_end_offset: int) -> None:
+    def __init__(self, *, base_offset: int, end_offset: int, log_end_offset: int) -> None:
         super().__init__(
             f"offset {base_offset} does not continue a log that ends at {log_end_offset}"
         )
         self.base_offset = base_offset
-        self.log_end_offset = log_end_offset
+        self.holds_log_end = base_offset <= log_end_offset < end_offset
+        """Whether the batch begins earlier and reaches beyond the end of the log."""
 
 
 class Appending(LogState):
@@ -99,13 +102,17 @@ class Appending(LogState):
             )
             del found[next(later, len(found)) :]
         expected = first = self.log_end_offset
+        leader_epoch = self.epochs.latest
         markers: dict[int, EndTransactionMarker | None] = {}
         for position, header in found:
             if not crc_is_valid(view, position, header):
                 raise CorruptBatch(f"wrong checksum at offset {header.base_offset}")
             base_offset = header.base_offset
             if base_offset < expected or (base_offset > expected and not self.config.compact):
-                raise OffsetsOutOfOrder(base_offset=base_offset, log_end_offset=expected)
+                raise OffsetsOutOfOrder(
+                    base_offset=base_offset, end_offset=header.end_offset, log_end_offset=expected
+                )
+            leader_epoch = _refuse_older(header.leader_epoch, leader_epoch)
             if header.attributes & CONTROL_BIT:
                 markers[position] = validation.end_marker_of(view[position:], header)
             expected = header.end_offset
@@ -335,6 +342,13 @@ class Appending(LogState):
             if header.producer_id >= 0:
                 self._apply(segment, header, header.base_offset, markers.get(position))
         self.log_end_offset = last.end_offset
+
+
+def _refuse_older(leader_epoch: int, before: int | None) -> int | None:
+    """The latest leader epoch after this batch. No checksum covers it, so its order must do."""
+    if leader_epoch < _NO_LEADER_EPOCH or (before is not None and 0 <= leader_epoch < before):
+        raise CorruptBatch(f"leader epoch {leader_epoch} after {before}")
+    return before if leader_epoch == _NO_LEADER_EPOCH else leader_epoch
 
 
 def _refused(refusal: Refusal) -> Appended:

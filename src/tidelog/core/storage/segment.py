@@ -27,6 +27,7 @@ _ENTRIES_TRIED_MAX = 4
 """So many index entries may be wrong, or point at damage, before a walk begins at the start."""
 
 
+# Size: one class; its file, indexes, timestamps and finding of offsets change together.
 class Segment:
     """Invariant: every batch in the file has offsets from `base_offset` on, in growing order."""
 

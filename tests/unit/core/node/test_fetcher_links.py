@@ -13,6 +13,7 @@ from tidelog.core.replication.events import (
     FollowerTruncated,
     IsrProposed,
 )
+from tidelog.core.wire.record_batch import batches
 
 
 def pauses(cluster: Brokers, broker_id: int) -> list[int | None]:
@@ -152,6 +153,81 @@ def test_a_damaged_batch_is_not_copied() -> None:
     assert cluster.end(2) == 1
     assert pauses(cluster, 2) == [20]
     assert cluster.high_watermark(1) == 1
+
+
+@pytest.mark.scenario("X-33")
+@pytest.mark.parametrize("finds", ["by memory", "by headers"])
+@pytest.mark.parametrize(
+    ("field", "byte", "bit"),
+    [
+        ("base offset, backwards", 7, 0),
+        ("base offset, forwards", 6, 3),
+        ("base offset, negative", 0, 7),
+        ("batch length, as if it were cut", 9, 2),
+        ("batch length, too short", 8, 7),
+        ("leader epoch, as if of a later leader", 13, 5),
+        ("leader epoch, negative", 12, 7),
+        ("magic", 16, 1),
+        ("checksum", 18, 0),
+        ("last offset delta", 26, 2),
+        ("producer id", 43, 0),
+        ("count of records", 60, 1),
+    ],
+)
+def test_a_damaged_header_is_neither_copied_nor_asked_for_hotly(
+    field: str, byte: int, bit: int, finds: str
+) -> None:
+    """The follower comes back later and later, and goes on by itself once it is repaired.
+
+    A leader that finds its batches by memory sends the bytes, one that goes by headers refuses.
+    """
+    cluster = Brokers(1, 2)
+    cluster.produce(1, "one")
+    cluster.kill(2)
+    cluster.produce(1, "two", acks=1)
+    cluster.produce(1, "three", acks=1)
+    segment = cluster.partition(1).log.files.segments[-1]
+    if finds == "by headers":
+        segment.tail = None
+    data = cluster.disks[1].files[segment.file.path]
+    position = [at for at, _ in batches(bytes(data))][1]
+    data[position + byte] ^= 1 << bit
+    cluster.start(2)
+    cluster.pass_time(3_000)
+
+    assert cluster.end(2) == 1, field
+    assert pauses(cluster, 2) == [20, 40, 80, 160, 320, 640, 1_000, 1_000]
+    assert cluster.high_watermark(1) == 1
+
+    data[position + byte] ^= 1 << bit
+    cluster.pass_time(1_000)
+    assert cluster.end(2) == cluster.high_watermark(1) == 3
+    assert cluster.data(1) == cluster.data(2)
+
+
+@pytest.mark.scenario("X-33")
+def test_an_empty_follower_does_not_begin_where_a_damaged_base_offset_says() -> None:
+    """Its leader's first batch may begin earlier, but then it holds what was asked for."""
+    cluster = Brokers(1, 2)
+    cluster.kill(2)
+    cluster.wipe(2)
+    cluster.fence(2)
+    cluster.set_isr(1)
+    for number in range(5):
+        cluster.produce(1, f"{number}")
+    assert cluster.client(1).delete_before(4).code == ErrorCode.NONE
+    segment = cluster.partition(1).log.files.segments[-1].file
+    data = cluster.disks[1].files[segment.path]
+    position = [at for at, _ in batches(bytes(data))][4]
+    data[position + 7] ^= 4
+    cluster.register(2, broker_epoch=70)
+    cluster.start(2, broker_epoch=70)
+    cluster.pass_time(1_000)
+
+    assert cluster.batches(2) == []
+    data[position + 7] ^= 4
+    cluster.pass_time(1_000)
+    assert cluster.batches(2) == [(4, 0)]
 
 
 @pytest.mark.scenario("X-37")

@@ -28,6 +28,7 @@ from tidelog.core.wire.record_batch import (
     CorruptBatch,
     batches,
     crc_is_valid,
+    rebase,
 )
 from tidelog.core.wire.records import NewRecord, build
 
@@ -291,6 +292,27 @@ def test_two_damaged_batches_hide_nothing_between_them() -> None:
 
 def _holding(value: bytes) -> bytes:
     return bytes(build([NewRecord(value=value, key=None, timestamp_ms=NOW_MS)]))
+
+
+@pytest.mark.parametrize("wrong", [0, -2, -(2**31) + 1])
+def test_a_follower_refuses_a_leader_epoch_that_goes_back(wrong: int) -> None:
+    """No checksum covers it; in a log it only ever grows."""
+    leader, follower = Rig().open(), Rig().open()
+    append_values(leader, "a", leader_epoch=1)
+    append_values(leader, "b", "c", leader_epoch=2)
+    piece = leader.read(0, bytes_max=2**20, end_offset=3)
+    assert piece is not None
+    data = memoryview(bytearray(read_slice(piece)))
+    position = [at for at, _ in batches(data)][1]
+    rebase(data, position, base_offset=1, leader_epoch=wrong)
+
+    with pytest.raises(CorruptBatch):
+        follower.append_as_follower(data, wall_ms=NOW_MS)
+    assert follower.epochs.entries == []
+    follower.append_as_follower(data[:position], wall_ms=NOW_MS)
+    with pytest.raises(CorruptBatch):
+        follower.append_as_follower(data[position:], wall_ms=NOW_MS)
+    assert follower.epochs.entries == [(1, 0)]
 
 
 def test_gaps_of_a_compacted_topic_are_no_damage() -> None:
