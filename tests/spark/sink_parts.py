@@ -68,33 +68,35 @@ class Sink:
         )
         return SinkDriver(options, query_id=query_id, run_id=run_id, timeout_s=PATIENCE_S)
 
-    def write(self, begun: BatchTicket, rows: Rows, *, salt: int = 1) -> list[Receipt]:
-        with SinkTask(self.settings, begun, salt=salt) as task:
+    def write(self, ticket: BatchTicket, rows: Rows, *, salt: int = 1) -> list[Receipt]:
+        with SinkTask(self.settings, ticket, salt=salt) as task:
             for partition, values in rows.items():
-                self.append(task, begun, partition, list(values))
+                self.append(task, ticket, partition, list(values))
             return task.finish()
 
-    def append(self, task: SinkTask, begun: BatchTicket, partition: int, values: list[str]) -> None:
+    def append(
+        self, task: SinkTask, ticket: BatchTicket, partition: int, values: list[str]
+    ) -> None:
         """The first batch has as many records as the salt says, then tens."""
         while values:
             first = task.first_batch_records_max(self.topic, partition, available=len(values))
             now, values = values[: first or 10], values[first or 10 :]
             base_sequence = task.next_sequence(self.topic, partition)
-            batch = encoded(begun.identity, now, base_sequence=base_sequence)
+            batch = encoded(ticket.identity, now, base_sequence=base_sequence)
             task.write(self.topic, partition, [batch])
 
     def publish(self, driver: SinkDriver, batch_id: int, rows: Rows) -> bool:
         """The whole of a batch; False: it was published before."""
-        begun = driver.begin(batch_id, source_hash(batch_id))
-        if isinstance(begun, AlreadyPublished):
+        ticket = driver.begin(batch_id, source_hash(batch_id))
+        if isinstance(ticket, AlreadyPublished):
             return False
-        driver.commit(self.write(begun, rows))
+        driver.commit(self.write(ticket, rows))
         return True
 
-    def begun(self, driver: SinkDriver, batch_id: int) -> BatchTicket:
-        begun = driver.begin(batch_id, source_hash(batch_id))
-        assert isinstance(begun, BatchTicket)
-        return begun
+    def ticket(self, driver: SinkDriver, batch_id: int) -> BatchTicket:
+        ticket = driver.begin(batch_id, source_hash(batch_id))
+        assert isinstance(ticket, BatchTicket)
+        return ticket
 
     def committed(self) -> list[str]:
         """What a reader of committed data gets, sorted; a last takeover settles what is open."""

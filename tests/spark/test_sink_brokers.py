@@ -97,14 +97,14 @@ def test_a_broker_that_dies_in_a_batch_costs_time_and_nothing_else(
     with sink.driver() as driver:
         driver.take_over()
         assert sink.publish(driver, 0, rows_of(0))
-        begun = sink.begun(driver, 1)
-        receipts = sink.write(begun, rows_of(1)) if moment == "written" else None
+        ticket = sink.ticket(driver, 1)
+        receipts = sink.write(ticket, rows_of(1)) if moment == "written" else None
         node = mortals.nodes[victim(mortals, sink, who) - 1]
 
         node.kill()
 
         try:
-            driver.commit(sink.write(begun, rows_of(1)) if receipts is None else receipts)
+            driver.commit(sink.write(ticket, rows_of(1)) if receipts is None else receipts)
         except SinkError as error:
             if error.is_final:
                 raise

@@ -129,8 +129,8 @@ def overtake(sink: Sink, random: Random, *, first: int = 0, batches_before: int)
             for _ in range(3):
                 assert sink.publish(driver, batch_id, rows_of(batch_id))
                 batch_id += 1
-            begun = sink.begun(driver, batch_id)
-            receipts = sink.write(begun, rows_of(batch_id))
+            ticket = sink.ticket(driver, batch_id)
+            receipts = sink.write(ticket, rows_of(batch_id))
             process.send_signal(signal.SIGCONT)
             assert process.wait(PATIENCE_S) == STOPPED_ITSELF, said
             driver.commit(receipts)

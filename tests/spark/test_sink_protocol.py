@@ -54,7 +54,7 @@ def test_batches_are_published_and_a_replay_is_skipped(sink: Sink) -> None:
 def test_an_aborted_batch_is_never_seen_and_begun_again(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        sink.write(sink.begun(driver, 0), {0: ["lost"]})
+        sink.write(sink.ticket(driver, 0), {0: ["lost"]})
         driver.abort("a task failed")
         assert sink.publish(driver, 0, rows_of(0))
 
@@ -64,15 +64,15 @@ def test_an_aborted_batch_is_never_seen_and_begun_again(sink: Sink) -> None:
 def test_a_driver_that_was_overtaken_stops_and_its_successor_does_not_notice(sink: Sink) -> None:
     with sink.driver(run_id="A") as first, sink.driver(run_id="B") as second:
         first.take_over()
-        receipts = sink.write(sink.begun(first, 0), {0: ["zombie"]})
+        receipts = sink.write(sink.ticket(first, 0), {0: ["zombie"]})
         second.take_over()
-        begun = sink.begun(second, 0)
+        ticket = sink.ticket(second, 0)
 
         with pytest.raises(Fenced):
             first.commit(receipts)
         with pytest.raises(Fenced):
             first.begin(0, "source-0")
-        second.commit(sink.write(begun, rows_of(0)))
+        second.commit(sink.write(ticket, rows_of(0)))
         assert sink.publish(second, 1, rows_of(1))
 
     assert sink.committed() == values_of(0, 1)
@@ -93,14 +93,14 @@ def test_an_idle_driver_that_was_overtaken_finds_a_foreign_marker(sink: Sink) ->
 def test_late_tasks_of_an_older_batch_are_fenced(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        old = sink.begun(driver, 0)
+        old = sink.ticket(driver, 0)
         driver.commit(sink.write(old, rows_of(0)))
-        begun = sink.begun(driver, 1)
+        ticket = sink.ticket(driver, 1)
 
         for partition in (0, 1):
             with pytest.raises(SinkError):
                 sink.write(old, {partition: ["late"]})
-        driver.commit(sink.write(begun, rows_of(1)))
+        driver.commit(sink.write(ticket, rows_of(1)))
 
         with pytest.raises(SinkError):
             sink.write(old, {0: ["later"]})
@@ -112,7 +112,7 @@ def test_a_late_task_that_joins_after_the_commit_does_not_end_the_run(sink: Sink
     """It opens a transaction that nobody ends; the next batch does."""
     with sink.driver() as driver:
         driver.take_over()
-        old = sink.begun(driver, 0)
+        old = sink.ticket(driver, 0)
         driver.commit(sink.write(old, {0: rows_of(0)[0]}))
         sink.write(old, {1: ["late"]})
 
@@ -127,21 +127,21 @@ def test_a_late_task_that_joins_after_the_commit_does_not_end_the_run(sink: Sink
 def test_the_salted_first_batch_finds_a_second_writer(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        begun = sink.begun(driver, 0)
-        sink.write(begun, {0: rows_of(0)[0]}, salt=1)
+        ticket = sink.ticket(driver, 0)
+        sink.write(ticket, {0: rows_of(0)[0]}, salt=1)
 
         with pytest.raises(GuardFailed, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
-            sink.write(begun, {0: rows_of(0)[0]}, salt=2)
+            sink.write(ticket, {0: rows_of(0)[0]}, salt=2)
 
 
 def test_the_offset_finds_a_second_writer_with_the_same_salt(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        begun = sink.begun(driver, 0)
-        (receipt,) = sink.write(begun, {0: ["a", "b", "c"]})
+        ticket = sink.ticket(driver, 0)
+        (receipt,) = sink.write(ticket, {0: ["a", "b", "c"]})
 
         with pytest.raises(GuardFailed, match="acknowledged at offset"):
-            sink.write(begun, {0: ["x", "y", "z"]})
+            sink.write(ticket, {0: ["x", "y", "z"]})
 
         assert receipt.records == 3
 
@@ -149,11 +149,11 @@ def test_the_offset_finds_a_second_writer_with_the_same_salt(sink: Sink) -> None
 def test_the_state_of_the_producer_finds_a_writer_that_went_on(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        begun = sink.begun(driver, 0)
-        with SinkTask(sink.settings, begun, salt=1) as task:
-            task.write(sink.topic, 0, [encoded(begun.identity, ["a", "b"])])
+        ticket = sink.ticket(driver, 0)
+        with SinkTask(sink.settings, ticket, salt=1) as task:
+            task.write(sink.topic, 0, [encoded(ticket.identity, ["a", "b"])])
             receipts = task.finish()
-            task.write(sink.topic, 0, [encoded(begun.identity, ["more"], base_sequence=2)])
+            task.write(sink.topic, 0, [encoded(ticket.identity, ["more"], base_sequence=2)])
             task.finish()
 
         with pytest.raises(GuardFailed, match="at sequence 2, and the receipt ends at 1"):
@@ -166,9 +166,9 @@ def test_the_state_of_the_producer_finds_a_writer_that_went_on(sink: Sink) -> No
 def test_the_transaction_itself_finds_a_writer_that_reported_nothing(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        begun = sink.begun(driver, 0)
-        sink.write(begun, {1: ["by a dead attempt"]})
-        receipts = sink.write(begun, {0: ["a"]})
+        ticket = sink.ticket(driver, 0)
+        sink.write(ticket, {1: ["by a dead attempt"]})
+        receipts = sink.write(ticket, {0: ["a"]})
 
         with pytest.raises(GuardFailed, match="-1 was added to the transaction"):
             driver.commit(receipts)
@@ -180,7 +180,7 @@ def test_the_transaction_itself_finds_a_writer_that_reported_nothing(sink: Sink)
 def test_two_receipts_for_one_partition_refuse_the_batch(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
-        receipts = sink.write(sink.begun(driver, 0), {0: ["a"]})
+        receipts = sink.write(sink.ticket(driver, 0), {0: ["a"]})
 
         with pytest.raises(GuardFailed, match="two receipts"):
             driver.commit([*receipts, *receipts])
@@ -234,9 +234,9 @@ def test_a_later_batch_without_a_marker_is_refused_until_an_operator_decides(sin
 def test_a_batch_that_outlives_its_transaction_is_refused_loudly(sink: Sink) -> None:
     with sink.driver(transaction_timeout_ms=5_000) as driver:
         driver.take_over()
-        begun = sink.begun(driver, 0)
-        receipts = sink.write(begun, rows_of(0))
-        wait_until(lambda: refuses(sink, begun), "the cluster to abort the transaction")
+        ticket = sink.ticket(driver, 0)
+        receipts = sink.write(ticket, rows_of(0))
+        wait_until(lambda: refuses(sink, ticket), "the cluster to abort the transaction")
 
         with pytest.raises(TransactionTimedOut, match=r"transaction\.timeout\.ms is 5000"):
             driver.commit(receipts)
@@ -247,11 +247,11 @@ def test_a_batch_that_outlives_its_transaction_is_refused_loudly(sink: Sink) -> 
     assert sink.committed() == values_of(0)
 
 
-def refuses(sink: Sink, begun: BatchTicket) -> bool:
+def refuses(sink: Sink, ticket: BatchTicket) -> bool:
     """Whether a task of this batch cannot join any more."""
-    with SinkTask(sink.settings, begun, salt=9) as task:
+    with SinkTask(sink.settings, ticket, salt=9) as task:
         try:
-            task.write(sink.topic, 0, [encoded(begun.identity, ["probe"] * 99)])
+            task.write(sink.topic, 0, [encoded(ticket.identity, ["probe"] * 99)])
             task.finish()
         except Fenced:
             return True

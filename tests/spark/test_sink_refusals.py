@@ -39,9 +39,9 @@ def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
 class WritesTwice:
     """A task whose rows are written by two attempts; only the second one is heard of."""
 
-    def __init__(self, plan: Any, begun: BatchTicket) -> None:
+    def __init__(self, plan: Any, ticket: BatchTicket) -> None:
         self._plan = plan
-        self._begun = begun
+        self._begun = ticket
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from tidelog.spark.sink.task_writer import TaskWriter, write_rows

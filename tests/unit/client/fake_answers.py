@@ -157,13 +157,13 @@ def list_offsets(cluster: FakeCluster, broker: FakeBroker, request: Any) -> Mess
         answers = []
         for each in topic.partitions:
             partition = cluster.partitions[TopicPartition(topic.name, each.partition_index)]
-            told = ListOffsetsPartitionResponse(partition_index=each.partition_index)
-            told.error_code = check_epoch(partition, broker.id, each.current_leader_epoch)
-            if told.error_code == ErrorCode.NONE:
-                told.offset = _offset_for(partition, each.timestamp, request.replica_id)
-                told.leader_epoch = partition.leader_epoch
-                told.timestamp = each.timestamp if each.timestamp >= 0 else -1
-            answers.append(told)
+            entry = ListOffsetsPartitionResponse(partition_index=each.partition_index)
+            entry.error_code = check_epoch(partition, broker.id, each.current_leader_epoch)
+            if entry.error_code == ErrorCode.NONE:
+                entry.offset = _offset_for(partition, each.timestamp, request.replica_id)
+                entry.leader_epoch = partition.leader_epoch
+                entry.timestamp = each.timestamp if each.timestamp >= 0 else -1
+            answers.append(entry)
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     return ListOffsetsResponse(topics=topics)
 
@@ -186,11 +186,11 @@ def offset_for_leader_epoch(cluster: FakeCluster, broker: FakeBroker, request: A
         answers = []
         for each in topic.partitions:
             partition = cluster.partitions[TopicPartition(topic.topic, each.partition)]
-            told = EpochEndOffset(partition=each.partition)
-            told.error_code = check_epoch(partition, broker.id, each.current_leader_epoch)
+            entry = EpochEndOffset(partition=each.partition)
+            entry.error_code = check_epoch(partition, broker.id, each.current_leader_epoch)
             found = partition.end_of_epoch(each.leader_epoch)
-            if told.error_code == ErrorCode.NONE and found is not None:
-                told.leader_epoch, told.end_offset = found
-            answers.append(told)
+            if entry.error_code == ErrorCode.NONE and found is not None:
+                entry.leader_epoch, entry.end_offset = found
+            answers.append(entry)
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
     return OffsetForLeaderEpochResponse(topics=topics)

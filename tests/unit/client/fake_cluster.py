@@ -148,7 +148,7 @@ class FakeCluster:
             answer = fake_answers.answer(self, broker, request)
         if answer is None:
             return
-        place = socket.reserve()
+        number = socket.reserve()
         if isinstance(verdict, DropAnswer):
             socket.close("closed")
         if isinstance(verdict, DropAnswer | Swallow):
@@ -156,7 +156,7 @@ class FakeCluster:
 
         def reply(answer: Message) -> None:
             body = response_header(header.api_key, header.api_version, header.correlation_id)
-            socket.answer(place, body + encode(answer, header.api_version))
+            socket.answer(number, body + encode(answer, header.api_version))
 
         if isinstance(answer, Parked):
             answer.wait(self, broker, reply)
@@ -200,8 +200,8 @@ class FakeSocket:
         self._answers.append(None)
         return len(self._answers) - 1
 
-    def answer(self, place: int, frame: bytes) -> None:
-        self._answers[place] = frame
+    def answer(self, number: int, frame: bytes) -> None:
+        self._answers[number] = frame
         while self._told < len(self._answers) and self._answers[self._told] is not None:
             self._leave(self._answers[self._told] or b"")
             self._told += 1

@@ -160,9 +160,9 @@ def test_a_broker_may_ask_for_a_new_beginning() -> None:
 
     def rule(broker_id: int, request: Any) -> Any:
         if isinstance(request, MetadataRequest) and answers:
-            told: Any = metadata(given.cluster, given.cluster.brokers[1], request)
-            told.error_code = answers.pop().error_code
-            return told
+            answer: Any = metadata(given.cluster, given.cluster.brokers[1], request)
+            answer.error_code = answers.pop().error_code
+            return answer
         return None
 
     given.cluster.rules.append(rule)

@@ -24,7 +24,7 @@ from tidelog.client.sink.decisions import (
     decide,
     heaviest,
 )
-from tidelog.client.sink.replies import CallOutcome, SinkReply, codes_in
+from tidelog.client.sink.replies import CallStatus, SinkReply, codes_in
 from tidelog.client.sink.requests import (
     STEP_APIS,
     CoordinatorOf,
@@ -133,16 +133,16 @@ class _RunningCall:
         if self.is_over:
             return
         if now_ms >= self._deadline_ms:
-            self._end(CallOutcome.OUT_OF_TIME, ErrorDecision.BATCH_LOST, ErrorCode.NONE, now_ms)
+            self._end(CallStatus.OUT_OF_TIME, ErrorDecision.BATCH_LOST, ErrorCode.NONE, now_ms)
             return
         if self._is_sent or now_ms < self._retry_at_ms:
             return
         if self._last is not None and not self._call.is_resent:
             decision, code, self._reason = self._last
-            self._end(CallOutcome.ANSWERED, decision, code, now_ms)
+            self._end(CallStatus.ANSWERED, decision, code, now_ms)
             return
         if self._call.not_after_ms is not None and now_ms > self._call.not_after_ms:
-            self._end(CallOutcome.TOO_LATE, ErrorDecision.AGAIN, ErrorCode.NONE, now_ms)
+            self._end(CallStatus.TOO_LATE, ErrorDecision.AGAIN, ErrorCode.NONE, now_ms)
             return
         node = self._node(now_ms)
         if isinstance(node, CoordinatorRefusal):
@@ -197,7 +197,7 @@ class _RunningCall:
             return
         self._reason = reason
         usable = None if isinstance(answer, NoAnswer) else answer
-        self._end(CallOutcome.ANSWERED, decision, code, now_ms, answer=usable)
+        self._end(CallStatus.ANSWERED, decision, code, now_ms, answer=usable)
 
     def _again(self, decision: ErrorDecision, code: int, reason: str, now_ms: int) -> None:
         client = self._runner.client
@@ -217,11 +217,11 @@ class _RunningCall:
     def _refused(self, step: SinkStep, code: int, now_ms: int) -> None:
         """It was not even sent: no other node would take it, either."""
         self._reason = f"{code_name(code)} ({step.value})"
-        self._end(CallOutcome.ANSWERED, ErrorDecision.STOP, code, now_ms)
+        self._end(CallStatus.ANSWERED, ErrorDecision.STOP, code, now_ms)
 
     def _end(
         self,
-        outcome: CallOutcome,
+        status: CallStatus,
         decision: ErrorDecision,
         code: int,
         now_ms: int,
@@ -231,7 +231,7 @@ class _RunningCall:
         self.is_over = True
         reply = SinkReply(
             step=self._call.step,
-            outcome=outcome,
+            status=status,
             decision=decision,
             code=code,
             reason=self._reason,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tidelog.client.sink.conversation import Steps, call, pause_until, require
 from tidelog.client.sink.decisions import ErrorDecision
 from tidelog.client.sink.errors import ClusterUnfit, SinkRefused
-from tidelog.client.sink.replies import CallOutcome, SinkReply, require_answer
+from tidelog.client.sink.replies import CallStatus, SinkReply, require_answer
 from tidelog.client.sink.requests import (
     STEP_APIS,
     SinkStep,
@@ -82,7 +82,7 @@ def check_versions(offered: dict[int, tuple[int, int]]) -> None:
 
 def judge_configs(replies: list[SinkReply], *, transaction_timeout_ms: int | None) -> ClusterFacts:
     """The settings of all brokers that answered; one that is away cannot be asked."""
-    answered = [each for each in replies if each.outcome != CallOutcome.OUT_OF_TIME]
+    answered = [each for each in replies if each.status != CallStatus.OUT_OF_TIME]
     timeouts_max, retentions = [], []
     for each in answered or replies:
         values = _values(each)
@@ -103,7 +103,7 @@ def judge_configs(replies: list[SinkReply], *, transaction_timeout_ms: int | Non
 
 
 def _values(reply: SinkReply) -> dict[str, str]:
-    if reply.outcome == CallOutcome.ANSWERED and reply.decision != ErrorDecision.GO_ON:
+    if reply.status == CallStatus.ANSWERED and reply.decision != ErrorDecision.GO_ON:
         raise ClusterUnfit(f"the brokers' settings cannot be read ({reply.reason}): {_NEEDS}")
     answer = require_answer(reply)
     assert isinstance(answer, DescribeConfigsResponse)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from tidelog.client.sink.call_runner import CallRunner
 from tidelog.client.sink.decisions import ErrorDecision
 from tidelog.client.sink.errors import SinkError
-from tidelog.client.sink.replies import CallOutcome, SinkReply, require_answer
+from tidelog.client.sink.replies import CallStatus, SinkReply, require_answer
 from tidelog.client.sink.requests import Pause, SinkCall, SinkStep
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.schema import Message
@@ -95,7 +95,7 @@ class Conversation(Generic[T]):
 def _after_pause(now_ms: int) -> SinkReply:
     return SinkReply(
         step=SinkStep.VERSIONS,
-        outcome=CallOutcome.ANSWERED,
+        status=CallStatus.ANSWERED,
         decision=ErrorDecision.GO_ON,
         code=ErrorCode.NONE,
         reason="",

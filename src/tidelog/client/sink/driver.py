@@ -40,7 +40,7 @@ from tidelog.client.sink.marker import (
     judge,
 )
 from tidelog.client.sink.options import SinkOptions
-from tidelog.client.sink.replies import CallOutcome, as_timeout, error_for, require_answer
+from tidelog.client.sink.replies import CallStatus, as_timeout, error_for, require_answer
 from tidelog.client.sink.requests import (
     SinkCall,
     StoredMarker,
@@ -238,7 +238,7 @@ class SinkDriverMachine:
                 yield from pause_until(self._no_batch_before_ms)
                 continue
             reply = yield from call(self._epoch_call(read.sent_ms + FRESH_MS))
-            if reply.outcome == CallOutcome.TOO_LATE:
+            if reply.status == CallStatus.TOO_LATE:
                 doubts += 1
                 self._trace.emit(MarkerDoubted(age_ms=reply.now_ms - read.sent_ms))
                 if doubts == DOUBTS_MAX:
@@ -250,7 +250,7 @@ class SinkDriverMachine:
                 # A late task of our own may have done it, or somebody who is taking over.
                 is_contested = self._may_be_open = True
                 yield from pause_until(reply.now_ms + CONTEST_MS)
-            elif reply.outcome == CallOutcome.OUT_OF_TIME or reply.decision not in RESENT:
+            elif reply.status == CallStatus.OUT_OF_TIME or reply.decision not in RESENT:
                 self._identity = read_identity(require_answer(reply))
                 self._stored, self._may_be_open = found or self._stored, False
                 return decision

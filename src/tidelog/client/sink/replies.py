@@ -56,7 +56,7 @@ _SECOND_WRITER = frozenset(
 )
 
 
-class CallOutcome(Enum):
+class CallStatus(Enum):
     """How a call ended."""
 
     ANSWERED = "answered"
@@ -68,7 +68,7 @@ class SinkReply(NamedTuple):
     """What came of a call."""
 
     step: SinkStep
-    outcome: CallOutcome
+    status: CallStatus
     decision: ErrorDecision
     code: int
     reason: str
@@ -78,7 +78,7 @@ class SinkReply(NamedTuple):
 
     @property
     def is_success(self) -> bool:
-        return self.outcome == CallOutcome.ANSWERED and self.decision == ErrorDecision.GO_ON
+        return self.status == CallStatus.ANSWERED and self.decision == ErrorDecision.GO_ON
 
 
 def require_answer(reply: SinkReply) -> Message:
@@ -91,7 +91,7 @@ def require_answer(reply: SinkReply) -> Message:
 
 def error_for(reply: SinkReply) -> SinkError:
     """The error that stands for a reply."""
-    if reply.outcome != CallOutcome.ANSWERED:
+    if reply.status != CallStatus.ANSWERED:
         return OutOfTime(f"could not {reply.step.value} in time: {reply.reason}")
     what = f"could not {reply.step.value}: {reply.reason}"
     if reply.decision == ErrorDecision.STOP:

@@ -14,7 +14,7 @@ from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.conversation import Steps, call
 from tidelog.client.sink.decisions import ErrorDecision
 from tidelog.client.sink.errors import CommitUnknown, MarkerUnreadable
-from tidelog.client.sink.replies import CallOutcome, SinkReply
+from tidelog.client.sink.replies import CallStatus, SinkReply
 from tidelog.client.sink.requests import (
     SinkCall,
     StoredMarker,
@@ -56,7 +56,7 @@ def commit(
     end = yield from call(end_transaction_call(name, identity, is_commit=True))
     if end.is_success:
         return CommitConfirmed(by_marker=False, now_ms=end.now_ms)
-    if end.outcome == CallOutcome.ANSWERED:
+    if end.status == CallStatus.ANSWERED:
         # Undecided, it would keep everybody waiting: an abort decides, or is refused as late.
         aborted = yield from call(_abort_call(name, identity))
         if aborted.is_success:

@@ -90,17 +90,17 @@ class Given:
         )
 
     def ask(self, question: Question[Any], *, timeout_ms: int = 60_000) -> Any:
-        told: list[Any] = []
+        results: list[Any] = []
         self.host.do(
             lambda now_ms: self.admin.ask(
                 question,
-                lambda result, now_ms: told.append(result),
+                lambda result, now_ms: results.append(result),
                 now_ms=now_ms,
                 timeout_ms=timeout_ms,
             )
         )
-        self.clock.run_until(lambda: told, within_ms=timeout_ms)
-        return told[0]
+        self.clock.run_until(lambda: results, within_ms=timeout_ms)
+        return results[0]
 
 
 def test_the_leader_is_asked_and_its_successor_if_it_has_moved() -> None:
@@ -143,8 +143,8 @@ def test_another_node_is_asked_when_one_closes_the_connection() -> None:
     given.cluster.rules.append(once(lambda broker, request: _close(request, 60)))
     given.says(members.DescribeClusterResponse(cluster_id="c", controller_id=-1))
 
-    told = given.ask(describe_cluster())
-    assert (told.cluster_id, told.controller_id) == ("c", None)
+    result = given.ask(describe_cluster())
+    assert (result.cluster_id, result.controller_id) == ("c", None)
 
 
 def _close(request: Any, api_key: int) -> Any:
@@ -163,9 +163,13 @@ def test_a_controller_that_is_not_one_is_asked_again_and_other_refusals_are_answ
         return create.CreateTopicsResponse(topics=[result])
 
     given.cluster.rules.append(rule)
-    told = given.ask(create_topic("t"))
+    result = given.ask(create_topic("t"))
 
-    assert (told.error, told.message, told.topic_id) == (ErrorCode.POLICY_VIOLATION, "no", None)
+    assert (result.error, result.message, result.topic_id) == (
+        ErrorCode.POLICY_VIOLATION,
+        "no",
+        None,
+    )
     assert not refusals
 
 
@@ -194,9 +198,9 @@ def test_a_topic_is_made_with_counts_placement_and_settings() -> None:
     )
     given.says(create.CreateTopicsResponse(topics=[made]))
 
-    told = given.ask(create_topic("t", assignment={0: [1, 2], 1: [2, 3]}, configs={"a": "b"}))
+    result = given.ask(create_topic("t", assignment={0: [1, 2], 1: [2, 3]}, configs={"a": "b"}))
 
-    assert (told.error, told.partitions, told.replication_factor) == (ErrorCode.NONE, 2, 3)
+    assert (result.error, result.partitions, result.replication_factor) == (ErrorCode.NONE, 2, 3)
     [asked] = given.cluster.requests(create.CreateTopicsRequest)
     [topic] = asked.request.topics
     assert (topic.num_partitions, topic.replication_factor) == (-1, -1)
@@ -209,10 +213,10 @@ def test_topics_are_listed_and_described() -> None:
     topic_id = given.cluster.topics["orders"]
     given.cluster["orders-0"].elect(None)
 
-    told = given.ask(describe_topic("orders"))
-    assert told.topic_id == topic_id
-    assert told.partitions[0].leader_id is None and told.partitions[0].leader_epoch == 1
-    assert told.partitions[0].replicas == (1, 2, 3)
+    result = given.ask(describe_topic("orders"))
+    assert result.topic_id == topic_id
+    assert result.partitions[0].leader_id is None and result.partitions[0].leader_epoch == 1
+    assert result.partitions[0].replicas == (1, 2, 3)
     missing = given.ask(describe_topic("nowhere"))
     assert missing.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -225,8 +229,12 @@ def test_eligible_leaders_are_described() -> None:
     topic = description.DescribeTopicPartitionsResponseTopic(name="orders", partitions=[partition])
     given.says(description.DescribeTopicPartitionsResponse(topics=[topic]))
 
-    told = given.ask(describe_topic_partitions("orders")).partitions[0]
-    assert (told.leader_id, told.eligible_leaders, told.last_known_leaders) == (None, (2,), (3,))
+    result = given.ask(describe_topic_partitions("orders")).partitions[0]
+    assert (result.leader_id, result.eligible_leaders, result.last_known_leaders) == (
+        None,
+        (2,),
+        (3,),
+    )
 
 
 def test_topics_grow_and_go() -> None:
@@ -263,9 +271,9 @@ def test_producers_are_described_by_the_next_sequence_they_should_use() -> None:
     topic = producers.TopicResponse(name="orders", partitions=[partition])
     given.says(producers.DescribeProducersResponse(topics=[topic]))
 
-    [told] = given.ask(describe_producers(P0, broker_id=3)).producers
-    assert (told.producer_id, told.producer_epoch, told.next_sequence) == (7, 1, 10)
-    assert told.transaction_start_offset is None
+    [result] = given.ask(describe_producers(P0, broker_id=3)).producers
+    assert (result.producer_id, result.producer_epoch, result.next_sequence) == (7, 1, 10)
+    assert result.transaction_start_offset is None
 
 
 def test_settings_are_told_with_their_source_and_changed() -> None:
@@ -273,8 +281,8 @@ def test_settings_are_told_with_their_source_and_changed() -> None:
     setting = configs.DescribeConfigsResourceResult(name="a", value="1", config_source=1)
     result = configs.DescribeConfigsResult(resource_type=2, resource_name="t", configs=[setting])
     given.says(configs.DescribeConfigsResponse(results=[result]))
-    told = given.ask(describe_configs(ResourceKind.TOPIC, "t"))
-    assert told.configs == {"a": ConfigEntry("1", ConfigSource.TOPIC, False)}
+    result = given.ask(describe_configs(ResourceKind.TOPIC, "t"))
+    assert result.configs == {"a": ConfigEntry("1", ConfigSource.TOPIC, False)}
 
     response = alteration.AlterConfigsResourceResponse(resource_type=4, resource_name="3")
     given.says(alteration.IncrementalAlterConfigsResponse(responses=[response]))
@@ -296,8 +304,8 @@ def test_elections_tell_of_each_partition() -> None:
     topic = election.ReplicaElectionResult(topic="orders", partition_result=[result])
     given.says(election.ElectLeadersResponse(replica_election_results=[topic]))
 
-    told = given.ask(elect_leaders(PREFERRED, [P0]))
-    assert told == {P0: AdminOutcome(ErrorCode.ELECTION_NOT_NEEDED, "no need")}
+    result = given.ask(elect_leaders(PREFERRED, [P0]))
+    assert result == {P0: AdminOutcome(ErrorCode.ELECTION_NOT_NEEDED, "no need")}
     given.ask(elect_leaders(PREFERRED))
     everywhere = given.cluster.requests(election.ElectLeadersRequest)[-1].request
     assert everywhere.topic_partitions is None
@@ -317,17 +325,19 @@ def test_the_quorum_is_described_by_its_leader() -> None:
     )
     given.says(quorum.DescribeQuorumResponse(topics=[topic]))
 
-    told = given.ask(describe_quorum())
-    assert (told.leader_id, told.quorum_epoch, told.high_watermark) == (1, 4, 10)
-    assert told.voters == (QuorumReplica(1, 11),) and told.observers == (QuorumReplica(9, None),)
+    result = given.ask(describe_quorum())
+    assert (result.leader_id, result.quorum_epoch, result.high_watermark) == (1, 4, 10)
+    assert result.voters == (QuorumReplica(1, 11),) and result.observers == (
+        QuorumReplica(9, None),
+    )
 
 
 def test_members_are_told_and_forgotten() -> None:
     given = Given()
     broker = members.DescribeClusterBroker(broker_id=5, host="b5", port=1, rack="r", is_fenced=True)
     given.says(members.DescribeClusterResponse(cluster_id="c", controller_id=1, brokers=[broker]))
-    told = given.ask(describe_cluster(with_fenced=True))
-    assert told.brokers[5].rack == "r" and told.fenced == {5}
+    result = given.ask(describe_cluster(with_fenced=True))
+    assert result.brokers[5].rack == "r" and result.fenced == {5}
 
     given.says(unregistration.UnregisterBrokerResponse())
     assert given.ask(unregister_broker(5)).is_ok

@@ -26,10 +26,10 @@ P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 def test_a_picture_has_brokers_and_topics_and_creates_nothing() -> None:
     given = Given()
-    told = given.ask(describe_metadata(["orders", "nowhere"]))
-    assert sorted(told.brokers) == [1, 2, 3]
-    assert told.topics["orders"].partitions[0].leader_id == 2
-    assert told.topics["nowhere"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    result = given.ask(describe_metadata(["orders", "nowhere"]))
+    assert sorted(result.brokers) == [1, 2, 3]
+    assert result.topics["orders"].partitions[0].leader_id == 2
+    assert result.topics["nowhere"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert "nowhere" not in given.cluster.topics
 
 
@@ -57,16 +57,16 @@ def test_settings_of_many_topics() -> None:
         configs.DescribeConfigsResult(resource_type=2, resource_name="u", error_code=3),
     ]
     given.says(configs.DescribeConfigsResponse(results=results))
-    told = given.ask(describe_topic_configs(["t", "u"]))
-    assert told["t"].configs["a"].value == "1"
-    assert told["u"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    result = given.ask(describe_topic_configs(["t", "u"]))
+    assert result["t"].configs["a"].value == "1"
+    assert result["u"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_offsets_of_many_partitions_of_one_broker() -> None:
     given = Given()
     given.cluster["orders-0"].write("a", "b")
-    told = given.ask(high_watermarks([P0], broker_id=2))
-    assert told[P0].offset == 2
+    result = given.ask(high_watermarks([P0], broker_id=2))
+    assert result[P0].offset == 2
     refused = given.ask(log_end_offsets([P0], broker_id=3))
     assert refused[P0].error == ErrorCode.NOT_LEADER_OR_FOLLOWER and refused[P0].offset is None
     by_consumer, by_debugger = given.cluster.requests(ListOffsetsRequest)

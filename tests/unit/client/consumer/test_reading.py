@@ -347,19 +347,19 @@ def test_offsets_by_time_and_at_both_ends_come_from_every_leader() -> None:
     reader.cluster[f"{TOPIC}-1"].elect(2)
     reader.log.write("a", timestamp_ms=1_000)
     reader.log.write("b", timestamp_ms=2_000)
-    told: list[Any] = []
+    results: list[Any] = []
 
-    def hear(result: Any, now_ms: int) -> None:
-        told.append(result)
+    def on_result(result: Any, now_ms: int) -> None:
+        results.append(result)
 
     consumer = reader.consumer
-    reader.host.do(lambda now_ms: consumer.beginning_offsets([one, two], hear, now_ms=now_ms))
-    reader.host.do(lambda now_ms: consumer.end_offsets([one, two], hear, now_ms=now_ms))
+    reader.host.do(lambda now_ms: consumer.beginning_offsets([one, two], on_result, now_ms=now_ms))
+    reader.host.do(lambda now_ms: consumer.end_offsets([one, two], on_result, now_ms=now_ms))
     times = {one: 1_500, two: 1_500}
-    reader.host.do(lambda now_ms: consumer.offsets_for_times(times, hear, now_ms=now_ms))
-    reader.clock.run_until(lambda: len(told) == 3, within_ms=1_000)
+    reader.host.do(lambda now_ms: consumer.offsets_for_times(times, on_result, now_ms=now_ms))
+    reader.clock.run_until(lambda: len(results) == 3, within_ms=1_000)
 
-    beginning, end, by_time = told
+    beginning, end, by_time = results
     assert {each: found.offset for each, found in beginning.items()} == {one: 0, two: 0}
     assert {each: found.offset for each, found in end.items()} == {one: 2, two: 0}
     assert by_time == {one: OffsetAndTimestamp(1, 1_500, 0), two: None}
@@ -369,20 +369,20 @@ def test_offsets_by_time_and_at_both_ends_come_from_every_leader() -> None:
 def test_a_lookup_goes_on_until_there_is_a_leader_or_its_time_is_up() -> None:
     reader = Reader(default_api_timeout_ms=3_000)
     reader.log.elect(None)
-    told: list[Any] = []
+    results: list[Any] = []
 
-    def hear(result: Any, now_ms: int) -> None:
-        told.append(result)
+    def on_result(result: Any, now_ms: int) -> None:
+        results.append(result)
 
     ask = reader.consumer.end_offsets
-    reader.host.do(lambda now_ms: ask([P0], hear, now_ms=now_ms))
+    reader.host.do(lambda now_ms: ask([P0], on_result, now_ms=now_ms))
     reader.clock.run_for(3_000)
-    assert [type(each) for each in told] == [LookupFailed]
+    assert [type(each) for each in results] == [LookupFailed]
 
-    reader.host.do(lambda now_ms: ask([P0], hear, now_ms=now_ms))
+    reader.host.do(lambda now_ms: ask([P0], on_result, now_ms=now_ms))
     reader.log.elect(3)
-    reader.clock.run_until(lambda: len(told) == 2, within_ms=2_000)
-    assert told[1][P0].offset == 0
+    reader.clock.run_until(lambda: len(results) == 2, within_ms=2_000)
+    assert results[1][P0].offset == 0
 
 
 def test_only_assigned_partitions_have_positions() -> None:

@@ -181,8 +181,8 @@ def test_an_epoch_that_nobody_knows_resets_the_position_by_policy() -> None:
     def unknown(broker_id: int, request: Any) -> Any:
         if not isinstance(request, OffsetForLeaderEpochRequest):
             return None
-        told = EpochEndOffset(partition=0)
-        topic = OffsetForLeaderTopicResult(topic="orders", partitions=[told])
+        entry = EpochEndOffset(partition=0)
+        topic = OffsetForLeaderTopicResult(topic="orders", partitions=[entry])
         return OffsetForLeaderEpochResponse(topics=[topic])
 
     reader.cluster.rules.append(unknown)

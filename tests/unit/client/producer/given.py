@@ -33,7 +33,7 @@ class Story:
         config = producer_config({"bootstrap.servers": self.cluster.bootstrap, **given})
         self.host = Host(self.cluster, config.client, seed=seed)
         self.producer = ProducerMachine(self.host.client, config)
-        self.told: list[tuple[int, str, SendOutcome]] = []
+        self.completed: list[tuple[int, str, SendOutcome]] = []
         """(time, value, outcome)"""
         self.host.do(lambda now_ms: None)
         self.began_ms = self.clock.now_ms
@@ -49,7 +49,12 @@ class Story:
     def send(self, value: str, *, partition: int | None = 0, **more: Any) -> SendTicket:
         ticket = self.host.do(
             lambda now_ms: self.producer.send(
-                TOPIC, value.encode(), partition=partition, now_ms=now_ms, then=self._hear, **more
+                TOPIC,
+                value.encode(),
+                partition=partition,
+                now_ms=now_ms,
+                then=self._on_outcome,
+                **more,
             )
         )
         self.producer.check()
@@ -59,9 +64,11 @@ class Story:
     def send_all(self, *values: str) -> list[SendTicket]:
         return [self.send(value) for value in values]
 
-    def _hear(self, ticket: SendTicket, now_ms: int) -> None:
+    def _on_outcome(self, ticket: SendTicket, now_ms: int) -> None:
         assert ticket.outcome is not None
-        self.told.append((now_ms - self.began_ms, (ticket.value or b"").decode(), ticket.outcome))
+        self.completed.append(
+            (now_ms - self.began_ms, (ticket.value or b"").decode(), ticket.outcome)
+        )
 
     def settle(self, *, within_ms: int = 600_000) -> None:
         """Until every record has an outcome."""
@@ -72,12 +79,12 @@ class Story:
         """One record acknowledged: metadata, identity and connection are there."""
         self.send("warm")
         self.settle()
-        self.told.clear()
+        self.completed.clear()
         self.cluster.seen.clear()
         self.began_ms = self.clock.now_ms
 
     def outcomes(self) -> dict[str, str]:
-        return {value: word(outcome) for _, value, outcome in self.told}
+        return {value: word(outcome) for _, value, outcome in self.completed}
 
     def produce_requests(self, broker_id: int | None = None) -> list[Seen]:
         return self.cluster.requests(ProduceRequest, broker_id)

@@ -148,13 +148,13 @@ def test_an_out_of_order_batch_waits_for_those_before_it_and_is_a_gap_if_there_a
 
 
 def test_outcomes_tell_what_is_certain() -> None:
-    told, refused, unknown = ticket(b"a"), ticket(b"b"), ticket(b"c")
-    batch_of(told).done(base_offset=5, append_time_ms=9, now_ms=0)
+    written, refused, unknown = ticket(b"a"), ticket(b"b"), ticket(b"c")
+    batch_of(written).done(base_offset=5, append_time_ms=9, now_ms=0)
     batch_of(refused).failed("E", "why", 0)
     doubtful = batch_of(unknown)
     doubtful.may_be_written = True
     doubtful.failed("E", "why", 0)
 
-    assert told.outcome == SendOk(5, 9)
+    assert written.outcome == SendOk(5, 9)
     assert refused.outcome == SendRefused("E", "why")
     assert unknown.outcome == SendUnknown("E", "why")

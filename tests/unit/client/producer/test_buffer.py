@@ -34,8 +34,8 @@ def names(story: Story) -> list[str]:
     return [value.rstrip(".") for value in story.log.values()]
 
 
-def told(story: Story) -> list[tuple[str, str]]:
-    return [(value.rstrip("."), type(outcome).__name__) for _, value, outcome in story.told]
+def outcomes(story: Story) -> list[tuple[str, str]]:
+    return [(value.rstrip("."), type(outcome).__name__) for _, value, outcome in story.completed]
 
 
 @pytest.mark.scenario("D3-PB1", "D3-PB2", "D3-PB3", "D3-PB4")
@@ -50,7 +50,7 @@ def test_while_the_leader_is_silent_records_are_taken_until_the_buffer_is_full()
     assert not any(ticket.is_blocked for ticket in tickets)
     assert story.producer.buffer_available_bytes == 0
     assert not story.produce_requests(), "nothing reaches anybody"
-    assert not story.told
+    assert not story.completed
 
 
 @pytest.mark.scenario("D3-PB5", "D3-PB6", "N27")
@@ -66,11 +66,11 @@ def test_the_next_send_blocks_for_max_block_ms_and_its_ticket_is_refused() -> No
     assert ticket.blocked_until_ms == story.clock.now_ms + 2_000
     began_ms = story.elapsed_ms
     story.clock.run_for(1_999)
-    assert not story.told
+    assert not story.completed
     story.clock.run_for(1)
 
     assert isinstance(ticket.outcome, SendRefused) and ticket.outcome.error == BUFFER_EXHAUSTED
-    assert [at_ms for at_ms, _, _ in story.told] == [began_ms + 2_000]
+    assert [at_ms for at_ms, _, _ in story.completed] == [began_ms + 2_000]
     assert story.producer.pending == 4, "the others wait on"
 
 
@@ -91,7 +91,7 @@ def test_after_the_election_everything_buffered_arrives_once_and_the_blocked_cal
 
     assert 30_100 < returned_ms < 32_000, "less than max.block.ms"
     assert names(story) == ["warm", "r0", "r1", "r2", "r3", "blocked"]
-    assert {word for _, word in told(story)} == {"SendOk"}
+    assert {word for _, word in outcomes(story)} == {"SendOk"}
 
 
 def test_blocked_records_keep_their_order_and_full_batches_need_not_linger() -> None:
@@ -122,7 +122,7 @@ def test_somebody_who_waits_for_room_ends_all_lingering() -> None:
 def test_a_topic_nobody_knows_blocks_and_is_refused_by_name() -> None:
     story = Story(max_block_ms=3_000)
     ticket = story.host.do(
-        lambda now_ms: story.producer.send("nowhere", b"x", now_ms=now_ms, then=story._hear)
+        lambda now_ms: story.producer.send("nowhere", b"x", now_ms=now_ms, then=story._on_outcome)
     )
     story.clock.run_for(3_000)
 

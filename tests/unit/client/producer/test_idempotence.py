@@ -108,7 +108,7 @@ def test_a_batch_behind_a_refused_one_is_never_written_twice() -> None:
 
     story.cluster.rules.append(once(swallow))
     story.send_all("x" * 300, "b", "c")
-    story.clock.run_until(lambda: story.told)
+    story.clock.run_until(lambda: story.completed)
     story.cluster.kill(1)
     story.log.elect(2)
     story.settle()
@@ -131,7 +131,7 @@ def test_a_batch_that_is_too_large_goes_on_in_parts_with_the_same_numbers() -> N
     assert story.host.trace.of(BatchSplit)
     written = [(each.producer_epoch, each.base_sequence) for each in story.log.headers()]
     assert {producer_epoch for producer_epoch, _ in written} == {0}
-    offsets = [outcome.offset for _, _, outcome in story.told if isinstance(outcome, SendOk)]
+    offsets = [outcome.offset for _, _, outcome in story.completed if isinstance(outcome, SendOk)]
     assert offsets == list(range(1, 9))
 
 
@@ -155,7 +155,7 @@ def test_a_duplicate_that_nobody_remembers_is_a_success_without_an_offset() -> N
     story.send("a")
     story.settle()
 
-    [(_, _, outcome)] = story.told
+    [(_, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk) and outcome.offset is None
 
 
@@ -286,7 +286,7 @@ def test_a_reason_for_each_record_that_made_its_batch_be_refused() -> None:
     story.send_all("a", "b")
     story.settle()
 
-    reasons = {value: outcome for _, value, outcome in story.told}
+    reasons = {value: outcome for _, value, outcome in story.completed}
     assert reasons["b"] == SendRefused("INVALID_RECORD", "no key")
     assert reasons["a"] == SendRefused("INVALID_RECORD", "another record of its batch was invalid")
 

@@ -66,7 +66,7 @@ def test_a_killed_leader_costs_the_election_and_no_request_timeout() -> None:
     fail_over(story)
     story.settle()
 
-    [(at_ms, _, outcome)] = story.told
+    [(at_ms, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert ELECTION_MS < at_ms < ELECTION_MS + 1_500
     assert story.log.values() == ["warm", "order"]
@@ -83,7 +83,7 @@ def test_a_paused_leader_costs_the_request_timeout() -> None:
     story.clock.after(5_000, lambda: story.log.elect(2))
     story.settle()
 
-    [(at_ms, _, outcome)] = story.told
+    [(at_ms, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk)
     assert 30_000 <= at_ms < 31_500
     assert [retried.error for retried in story.host.trace.of(BatchRetried)] == ["REQUEST_TIMED_OUT"]
@@ -136,7 +136,7 @@ def test_without_retries_only_the_batch_in_flight_is_unknown_and_at_once() -> No
     story.settle()
 
     assert story.outcomes() == {"first": "ok", "second": "unknown"}
-    assert story.told[-1][0] - sent_ms < 10
+    assert story.completed[-1][0] - sent_ms < 10
     assert len(story.produce_requests()) == 2
     assert story.log.values() == ["first", "second"], "unknown: here it was written"
 
@@ -153,7 +153,7 @@ def test_a_lost_answer_and_its_retry(idempotent: bool, copies: int) -> None:
     story.settle()
 
     assert story.log.values() == ["warm"] + ["order"] * copies
-    [(_, _, outcome)] = story.told
+    [(_, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk)
     assert outcome.offset == (2 if not idempotent else 1)
 
@@ -201,7 +201,7 @@ def test_the_delivery_timeout_bounds_it_all_and_later_records_flow() -> None:
     story.log.elect(None)
     story.settle()
 
-    [(at_ms, _, outcome)] = story.told
+    [(at_ms, _, outcome)] = story.completed
     assert isinstance(outcome, SendUnknown) and outcome.error == TIMED_OUT
     assert at_ms == 10_000
 
@@ -232,7 +232,7 @@ def test_the_new_leader_has_the_copy_and_answers_with_its_first_offset() -> None
     fail_over(story, after_ms=100)
     story.settle()
 
-    [(_, _, outcome)] = story.told
+    [(_, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert [header.leader_epoch for header in story.log.headers()] == [0, 0]
 
@@ -250,7 +250,7 @@ def test_the_new_leader_has_not_the_copy_and_writes_it() -> None:
     fail_over(story, keep=1, after_ms=100)
     story.settle()
 
-    [(_, _, outcome)] = story.told
+    [(_, _, outcome)] = story.completed
     assert isinstance(outcome, SendOk) and outcome.offset == 1
     assert [header.leader_epoch for header in story.log.headers()] == [0, 2]
     assert story.log.values() == ["warm", "order"]
@@ -272,9 +272,9 @@ def test_with_acks_0_a_record_that_dies_on_the_way_is_a_success() -> None:
     fail_over(story)
     story.clock.run_for(60_000)
 
-    told = [(value, outcome) for _, value, outcome in story.told]
-    assert [value for value, _ in told] == ["warm", "lost"]
-    assert all(isinstance(outcome, SendOk) and outcome.offset is None for _, outcome in told)
+    outcomes = [(value, outcome) for _, value, outcome in story.completed]
+    assert [value for value, _ in outcomes] == ["warm", "lost"]
+    assert all(isinstance(outcome, SendOk) and outcome.offset is None for _, outcome in outcomes)
     assert story.log.values() == ["warm"], "silently lost"
     assert len(story.produce_requests()) == 2, "and never retried"
 
@@ -358,7 +358,7 @@ def test_a_batch_that_expires_on_the_wire_is_unknown() -> None:
 
     assert len(story.produce_requests(2)) == 1
     assert story.outcomes() == {"order": "unknown"}
-    assert story.told[0][0] == 3_000
+    assert story.completed[0][0] == 3_000
 
 
 @pytest.mark.parametrize("in_flight", [1, 2, 3])

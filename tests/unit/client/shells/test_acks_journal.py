@@ -19,7 +19,7 @@ from tidelog.client.shells.acks_journal import AcksJournal, OutcomeCounts, entry
 from tidelog.core.model.ids import TopicPartition
 
 
-def told_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> SendTicket:
+def completed_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> SendTicket:
     ticket = SendTicket(
         "orders", value, key=b"k", wanted_index=2, headers=(), timestamp_ms=77, then=None
     )
@@ -39,7 +39,7 @@ def told_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> SendT
 def test_a_line_says_what_was_told(
     outcome: SendOutcome, words: tuple[str, int | None, str | None, str | None]
 ) -> None:
-    line = entry(3, told_ticket(outcome), sent_us=5, told_us=9)
+    line = entry(3, completed_ticket(outcome), sent_us=5, told_us=9)
     assert (line["outcome"], line["offset"], line["error"], line["reason"]) == words
     assert line["value_sha256"] == hashlib.sha256(b"paid").hexdigest()
     named = ("number", "key", "partition", "timestamp_ms", "sent_us", "told_us")
@@ -47,7 +47,7 @@ def test_a_line_says_what_was_told(
 
 
 def test_the_partition_that_was_chosen_counts() -> None:
-    ticket = told_ticket(SendOk(0), value=None)
+    ticket = completed_ticket(SendOk(0), value=None)
     ticket.partition = TopicPartition("orders", 4)
     line = entry(0, ticket, sent_us=0, told_us=0)
     assert line["partition"] == 4 and line["value_sha256"] is None
@@ -55,19 +55,19 @@ def test_the_partition_that_was_chosen_counts() -> None:
 
 def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
     file = io.StringIO()
-    journal, told = AcksJournal(file), OutcomeCounts()
+    journal, counts = AcksJournal(file), OutcomeCounts()
     journal.begin(run="r", topic="orders", topic_id="id", acks="all", is_idempotent=True)
     for number, outcome in enumerate([SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]):
-        told.add(outcome)
-        journal.write_outcome(number, told_ticket(outcome), sent_us=0, told_us=1)
-    told.add(SendUnknown("B", "three"))
-    journal.end(told)
+        counts.add(outcome)
+        journal.write_outcome(number, completed_ticket(outcome), sent_us=0, told_us=1)
+    counts.add(SendUnknown("B", "three"))
+    journal.end(counts)
 
     first, *lines, last = [json.loads(line) for line in file.getvalue().splitlines()]
     assert (first["journal"], first["version"], first["acks"]) == ("tidelog-acks", 1, "all")
     assert [each["number"] for each in lines] == [0, 1, 2]
     assert last["end"] == {"ok": 1, "refused": 2, "unknown": 1, "errors": {"A": 2, "B": 1}}
-    assert told.reasons == {"A": "one", "B": "three"} and told.total == 4
+    assert counts.reasons == {"A": "one", "B": "three"} and counts.total == 4
 
 
 def test_bytes_that_are_no_text_say_so() -> None:
@@ -85,10 +85,10 @@ def test_a_run_with_transactions_says_how_each_ended() -> None:
         is_idempotent=True,
         transactional_id="shop-1",
     )
-    journal.write_outcome(0, told_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
+    journal.write_outcome(0, completed_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
     journal.transaction_ended("1", "aborted", told_us=2)
 
-    first, told, ended = [json.loads(line) for line in file.getvalue().splitlines()]
+    first, counts, ended = [json.loads(line) for line in file.getvalue().splitlines()]
     assert first["transactional_id"] == "shop-1" and first["began_us"] > 0
-    assert (told["number"], told["transaction"]) == (0, "1")
+    assert (counts["number"], counts["transaction"]) == (0, "1")
     assert ended == {"transaction": "1", "outcome": "aborted", "told_us": 2}

@@ -38,14 +38,14 @@ def refusing() -> str:
 
 
 def test_a_producer_without_a_cluster_refuses_after_max_block_ms(refusing: str) -> None:
-    told: list[SendOutcome] = []
+    outcomes: list[SendOutcome] = []
     with Producer({"bootstrap.servers": refusing, "max.block.ms": 50}) as producer:
-        sent = producer.send("orders", b"x", on_outcome=told.append)
+        sent = producer.send("orders", b"x", on_outcome=outcomes.append)
         with pytest.raises(RecordRefused) as refused:
             sent.result()
 
     assert refused.value.error == TIMED_OUT and "topic orders" in refused.value.reason
-    assert told == [sent.outcome]
+    assert outcomes == [sent.outcome]
 
 
 def test_closing_does_not_wait_for_a_cluster_that_says_nothing(nobody: str) -> None:

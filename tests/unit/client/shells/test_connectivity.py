@@ -16,13 +16,13 @@ def test_one_that_is_there_is_enough() -> None:
 
 def test_nobody_is_named_with_the_reason() -> None:
     one, other = free_port(), free_port()
-    told = unreachable({"bootstrap.servers": f"{HOST}:{one},{HOST}:{other}"})
-    assert told == (
+    reason = unreachable({"bootstrap.servers": f"{HOST}:{one},{HOST}:{other}"})
+    assert reason == (
         f"no broker can be reached: {HOST}:{one} (connection refused),"
         f" {HOST}:{other} (connection refused)"
     )
 
 
 def test_a_host_that_is_none() -> None:
-    told = unreachable({"bootstrap.servers": "no.such.host.invalid:9092"})
-    assert told == "no broker can be reached: no.such.host.invalid:9092 (no such host)"
+    reason = unreachable({"bootstrap.servers": "no.such.host.invalid:9092"})
+    assert reason == "no broker can be reached: no.such.host.invalid:9092 (no such host)"

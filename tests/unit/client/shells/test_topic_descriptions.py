@@ -57,14 +57,14 @@ class KnowingAdmin:
                 results=[_settings("orders", is_known=broker_id in self.known_to)]
             )
         if isinstance(request, offsets.ListOffsetsRequest):
-            told = [
+            result = [
                 offsets.ListOffsetsPartitionResponse(
                     partition_index=each.partition_index,
                     offset=10 * broker_id + (5 if request.replica_id == -2 else 0),
                 )
                 for each in request.topics[0].partitions
             ]
-            topic = offsets.ListOffsetsTopicResponse(name="orders", partitions=told)
+            topic = offsets.ListOffsetsTopicResponse(name="orders", partitions=result)
             return offsets.ListOffsetsResponse(topics=[topic])
         return _page(request)
 
@@ -112,13 +112,13 @@ def _page(request: description.DescribeTopicPartitionsRequest) -> Any:
     return description.DescribeTopicPartitionsResponse(topics=[topic], next_cursor=cursor)
 
 
-def surveyed(admin: KnowingAdmin) -> Any:
+def described(admin: KnowingAdmin) -> Any:
     return describe_topics(cast(Admin, admin), ["orders"], with_offsets=True, timeout_s=1.0)
 
 
 def test_all_pages_settings_offsets_and_racks() -> None:
     admin = KnowingAdmin()
-    found = surveyed(admin)
+    found = described(admin)
     topic = found.topics["orders"]
     assert admin.pages == 2
     assert [each.state.partition for each in topic.partitions] == [0, 1]
@@ -132,24 +132,24 @@ def test_all_pages_settings_offsets_and_racks() -> None:
 def test_a_broker_without_pages_still_tells_the_rest() -> None:
     admin = KnowingAdmin()
     admin.has_pages = False
-    partition = surveyed(admin).topics["orders"].partitions[0]
+    partition = described(admin).topics["orders"].partitions[0]
     assert partition.state.eligible_leaders is None and partition.state.leader_id == 1
 
 
 def test_a_silent_broker_leaves_only_its_own_offsets_unknown() -> None:
     admin = KnowingAdmin()
     admin.silent = {2}
-    partition = surveyed(admin).topics["orders"].partitions[0]
+    partition = described(admin).topics["orders"].partitions[0]
     assert partition.log_end_offsets == {1: 15, 2: None} and partition.high_watermark == 10
 
 
 def test_a_new_topic_is_found_where_it_is_known() -> None:
     admin = KnowingAdmin()
     admin.known_to = {2}
-    told = describe_by_any_broker(cast(Admin, admin), ["orders"], timeout_s=1.0)
-    assert told.topics["orders"].error == ErrorCode.NONE
-    assert told.brokers[2] == BrokerNode(2, Address("b", 2), "rack-2")
-    assert surveyed(admin).topics["orders"].configs == {"own": "1"}
+    result = describe_by_any_broker(cast(Admin, admin), ["orders"], timeout_s=1.0)
+    assert result.topics["orders"].error == ErrorCode.NONE
+    assert result.brokers[2] == BrokerNode(2, Address("b", 2), "rack-2")
+    assert described(admin).topics["orders"].configs == {"own": "1"}
     admin.known_to = set()
-    assert surveyed(admin).refused == {"orders": UNKNOWN}
-    assert not surveyed(admin).topics
+    assert described(admin).refused == {"orders": UNKNOWN}
+    assert not described(admin).topics

@@ -274,12 +274,12 @@ class FakeCoordinator:
         (topic,) = request.topics
         (asked,) = topic.partitions
         if error == E.NONE:
-            place = TopicPartition(topic.name, asked.partition_index)
-            self.pending_marker = (place, asked.committed_offset, asked.committed_metadata)
-        told = txn_offset_commit.TxnOffsetCommitResponsePartition(
+            partition = TopicPartition(topic.name, asked.partition_index)
+            self.pending_marker = (partition, asked.committed_offset, asked.committed_metadata)
+        entry = txn_offset_commit.TxnOffsetCommitResponsePartition(
             partition_index=asked.partition_index, error_code=error
         )
-        answer = txn_offset_commit.TxnOffsetCommitResponseTopic(name=topic.name, partitions=[told])
+        answer = txn_offset_commit.TxnOffsetCommitResponseTopic(name=topic.name, partitions=[entry])
         return txn_offset_commit.TxnOffsetCommitResponse(topics=[answer])
 
     def _offset_fetch(self, broker_id: int, request: Any) -> Message:
@@ -290,23 +290,23 @@ class FakeCoordinator:
             # Whoever asks for all offsets hears nothing of a first one that is not decided yet.
             self.pending_marker is not None and request.groups[0].topics is not None
         ):
-            group.topics = [self._told_marker(request.require_stable)]
+            group.topics = [self._stored_marker(request.require_stable)]
         return offset_fetch.OffsetFetchResponse(groups=[group])
 
-    def _told_marker(self, require_stable: bool) -> offset_fetch.OffsetFetchResponseTopics:
+    def _stored_marker(self, require_stable: bool) -> offset_fetch.OffsetFetchResponseTopics:
         known = self.marker or self.pending_marker
         assert known is not None
-        place, offset, text = known
-        told = offset_fetch.OffsetFetchResponsePartitions(
-            partition_index=place.index, committed_offset=offset, metadata=text
+        partition, offset, text = known
+        entry = offset_fetch.OffsetFetchResponsePartitions(
+            partition_index=partition.index, committed_offset=offset, metadata=text
         )
         if self.pending_marker is not None:
             if require_stable:
-                told.error_code = E.UNSTABLE_OFFSET_COMMIT
+                entry.error_code = E.UNSTABLE_OFFSET_COMMIT
                 self._is_busy()
             if require_stable or self.marker is None:
-                told.committed_offset, told.metadata = -1, ""
-        return offset_fetch.OffsetFetchResponseTopics(name=place.topic, partitions=[told])
+                entry.committed_offset, entry.metadata = -1, ""
+        return offset_fetch.OffsetFetchResponseTopics(name=partition.topic, partitions=[entry])
 
     # Partitions
 
@@ -316,17 +316,17 @@ class FakeCoordinator:
         for topic in request.topic_data:
             answers = []
             for each in topic.partition_data:
-                place = TopicPartition(topic.name, each.index)
-                told = PartitionProduceResponse(index=each.index, base_offset=-1)
-                told.error_code, told.base_offset = self._append(
-                    broker_id, place, bytes(each.records)
+                partition = TopicPartition(topic.name, each.index)
+                entry = PartitionProduceResponse(index=each.index, base_offset=-1)
+                entry.error_code, entry.base_offset = self._append(
+                    broker_id, partition, bytes(each.records)
                 )
-                answers.append(told)
+                answers.append(entry)
             topics.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
         return ProduceResponse(responses=topics)
 
-    def _append(self, broker_id: int, place: TopicPartition, data: bytes) -> tuple[E, int]:
-        partition = self.cluster.partitions[place]
+    def _append(self, broker_id: int, name: TopicPartition, data: bytes) -> tuple[E, int]:
+        partition = self.cluster.partitions[name]
         if partition.leader != broker_id:
             return E.NOT_LEADER_OR_FOLLOWER, -1
         header = read_header(data)
@@ -334,7 +334,7 @@ class FakeCoordinator:
         memory = partition.producers.get(header.producer_id)
         if memory is not None and header.producer_epoch < memory.producer_epoch:
             return E.INVALID_PRODUCER_EPOCH, -1
-        if header.producer_epoch != self.producer_epoch or place not in self.partitions:
+        if header.producer_epoch != self.producer_epoch or name not in self.partitions:
             return E.INVALID_TXN_STATE, -1
         return partition.append(data)
 
@@ -342,12 +342,12 @@ class FakeCoordinator:
         (topic,) = request.topics
         (index,) = topic.partition_indexes
         partition = self.cluster.partitions[TopicPartition(topic.name, index)]
-        told = describe_producers.PartitionResponse(partition_index=index)
+        entry = describe_producers.PartitionResponse(partition_index=index)
         if partition.leader != broker_id:
-            told.error_code = E.NOT_LEADER_OR_FOLLOWER
+            entry.error_code = E.NOT_LEADER_OR_FOLLOWER
         for producer_id, memory in partition.producers.items():
             last = memory.written[-1] if memory.written else None
-            told.active_producers.append(
+            entry.active_producers.append(
                 describe_producers.ProducerState(
                     producer_id=producer_id,
                     producer_epoch=memory.producer_epoch,
@@ -355,12 +355,12 @@ class FakeCoordinator:
                     current_txn_start_offset=_open_since(partition, producer_id),
                 )
             )
-        answer = describe_producers.TopicResponse(name=topic.name, partitions=[told])
+        answer = describe_producers.TopicResponse(name=topic.name, partitions=[entry])
         return describe_producers.DescribeProducersResponse(topics=[answer])
 
     def _describe_configs(self, broker_id: int, request: Any) -> Message:
         (resource,) = request.resources
-        told = describe_configs.DescribeConfigsResult(
+        entry = describe_configs.DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
             configs=[
@@ -369,7 +369,7 @@ class FakeCoordinator:
                 if name in resource.configuration_keys
             ],
         )
-        return describe_configs.DescribeConfigsResponse(results=[told])
+        return describe_configs.DescribeConfigsResponse(results=[entry])
 
 
 def _open_since(partition: FakePartition, producer_id: int) -> int:

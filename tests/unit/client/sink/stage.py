@@ -24,7 +24,7 @@ T = TypeVar("T")
 TOPIC = "out"
 P0, P1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 QUERY = "query-1"
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 Rows = Mapping[int, Iterable[str]]
 """Values by partition of the topic."""
 ROWS: Rows = {0: ["a", "b", "c"], 1: ["d"]}
@@ -105,7 +105,7 @@ class Run:
         ends: list[T | SinkError] = []
         self.host.do(
             lambda now_ms: Conversation(
-                self.runner, steps, ends.append, deadline_ms=now_ms + PATIENCE_MS, now_ms=now_ms
+                self.runner, steps, ends.append, deadline_ms=now_ms + TIMEOUT_MS, now_ms=now_ms
             )
         )
         return ends
@@ -125,24 +125,24 @@ class Run:
     def begin(self, batch_id: int, *, source: str | None = None) -> BatchTicket | AlreadyPublished:
         return self.lead(self.driver.begin(batch_id, source or f"source-{batch_id}"))
 
-    def begun(self, batch_id: int) -> BatchTicket:
+    def ticket(self, batch_id: int) -> BatchTicket:
         """A batch that was not published before."""
-        begun = self.begin(batch_id)
-        assert isinstance(begun, BatchTicket)
-        return begun
+        ticket = self.begin(batch_id)
+        assert isinstance(ticket, BatchTicket)
+        return ticket
 
-    def write(self, begun: BatchTicket, rows: Rows) -> list[Receipt]:
-        return self.stage.write(begun, rows)
+    def write(self, ticket: BatchTicket, rows: Rows) -> list[Receipt]:
+        return self.stage.write(ticket, rows)
 
     def commit(self, receipts: Iterable[Receipt]) -> None:
         self.lead(self.driver.commit(receipts, now_ms=self.host.now_ms))
 
     def publish(self, batch_id: int, rows: Rows) -> bool:
         """The whole of a batch; False: it was published before."""
-        begun = self.begin(batch_id)
-        if isinstance(begun, AlreadyPublished):
+        ticket = self.begin(batch_id)
+        if isinstance(ticket, AlreadyPublished):
             return False
-        self.commit(self.write(begun, rows))
+        self.commit(self.write(ticket, rows))
         return True
 
     def stop(self) -> None:
@@ -162,17 +162,17 @@ class Stage:
     def run(self, **more: Any) -> Run:
         return Run(self, **more)
 
-    def task(self, begun: BatchTicket) -> tuple[Host, SinkTaskMachine]:
+    def task(self, ticket: BatchTicket) -> tuple[Host, SinkTaskMachine]:
         host = Host(self.cluster, client_config({"bootstrap.servers": self.bootstrap}))
-        return host, SinkTaskMachine(host.client, begun)
+        return host, SinkTaskMachine(host.client, ticket)
 
     def write(
-        self, begun: BatchTicket, rows: Rows, *, sizes: Iterable[int] = (2, 3)
+        self, ticket: BatchTicket, rows: Rows, *, sizes: Iterable[int] = (2, 3)
     ) -> list[Receipt]:
         """One task that writes all of it, in batches of these sizes and the rest."""
-        host, task = self.task(begun)
+        host, task = self.task(ticket)
         for index, values in rows.items():
-            self.append(host, task, begun, index, list(values), sizes=sizes)
+            self.append(host, task, ticket, index, list(values), sizes=sizes)
         self.cluster.clock.run_until(lambda: task.is_settled)
         task.check()
         host.client.close()
@@ -182,7 +182,7 @@ class Stage:
         self,
         host: Host,
         task: SinkTaskMachine,
-        begun: BatchTicket,
+        ticket: BatchTicket,
         index: int,
         values: list[str],
         *,
@@ -191,7 +191,7 @@ class Stage:
         place = TopicPartition(TOPIC, index)
         for part in _parts(values, sizes):
             base_sequence = task.next_sequence(place)
-            batch = encoded(begun.identity, part, base_sequence=base_sequence)
+            batch = encoded(ticket.identity, part, base_sequence=base_sequence)
             self._give(host, task, place, batch)
 
     def _give(self, host: Host, task: SinkTaskMachine, place: TopicPartition, batch: Batch) -> None:

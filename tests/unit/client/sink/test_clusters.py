@@ -19,10 +19,10 @@ def test_a_cluster_without_transactions_is_refused_in_one_line() -> None:
     stage = Stage()
     del stage.cluster.api_versions[24]
 
-    with pytest.raises(ClusterUnfit, match=r"no transactions: .* Apache Kafka 3\.6") as told:
+    with pytest.raises(ClusterUnfit, match=r"no transactions: .* Apache Kafka 3\.6") as raised:
         stage.run().take_over()
 
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("value", ["false", None])
@@ -64,18 +64,18 @@ def test_a_transaction_timeout_above_the_brokers_is_refused_before_anything() ->
 
 def test_without_a_wish_the_timeout_is_ten_minutes_or_the_brokers_maximum() -> None:
     stage = Stage()
-    assert stage.run().take_over().begun(0).transaction_timeout_ms == 600_000
+    assert stage.run().take_over().ticket(0).transaction_timeout_ms == 600_000
     stage.coordinator.settings["transaction.max.timeout.ms"] = "30000"
 
     run = stage.run(name="B").take_over()
 
-    assert run.begun(0).transaction_timeout_ms == 30_000
+    assert run.ticket(0).transaction_timeout_ms == 30_000
 
 
 def test_a_batch_that_outlived_its_transaction_says_so() -> None:
     stage = Stage()
     run = stage.run(transaction_timeout_ms=10_000).take_over()
-    receipts = run.write(run.begun(0), ROWS)
+    receipts = run.write(run.ticket(0), ROWS)
     stage.cluster.clock.run_for(10_000)
     stage.coordinator.fence()
 
@@ -88,7 +88,7 @@ def test_a_batch_that_outlived_its_transaction_says_so() -> None:
 def test_a_task_that_is_fenced_late_is_explained_by_the_timeout() -> None:
     stage = Stage()
     run = stage.run(transaction_timeout_ms=10_000).take_over()
-    run.begun(0)
+    run.ticket(0)
     stage.cluster.clock.run_for(10_000)
 
     with pytest.raises(TransactionTimedOut, match="47; the batch was open for"):
@@ -114,7 +114,7 @@ def test_the_age_of_the_open_transaction_is_told() -> None:
     stage = Stage()
     run = stage.run().take_over()
     assert run.driver.open_for_ms(run.host.now_ms) is None
-    run.begun(0)
+    run.ticket(0)
 
     stage.cluster.clock.run_for(1_234)
 

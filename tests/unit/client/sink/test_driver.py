@@ -29,8 +29,8 @@ def test_nothing_is_seen_before_the_commit() -> None:
     stage = Stage()
     run = stage.run().take_over()
 
-    begun = run.begun(0)
-    receipts = run.write(begun, ROWS)
+    ticket = run.ticket(0)
+    receipts = run.write(ticket, ROWS)
 
     assert stage.committed() == []
     run.commit(receipts)
@@ -61,11 +61,11 @@ def test_a_published_batch_is_skipped_by_the_next_run() -> None:
 def test_every_transaction_has_a_producer_epoch_of_its_own() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    epochs = [run.begun(0).identity.producer_epoch]
+    epochs = [run.ticket(0).identity.producer_epoch]
     run.commit([])
-    epochs.append(run.begun(1).identity.producer_epoch)
+    epochs.append(run.ticket(1).identity.producer_epoch)
     run.lead(run.driver.abort("a task failed"))
-    epochs.append(run.begun(1).identity.producer_epoch)
+    epochs.append(run.ticket(1).identity.producer_epoch)
 
     assert epochs == sorted(set(epochs))
 
@@ -73,8 +73,8 @@ def test_every_transaction_has_a_producer_epoch_of_its_own() -> None:
 def test_an_aborted_batch_may_be_begun_again() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    begun = run.begun(0)
-    run.write(begun, {0: ["lost"]})
+    ticket = run.ticket(0)
+    run.write(ticket, {0: ["lost"]})
 
     run.lead(run.driver.abort("a task failed"))
 
@@ -85,7 +85,7 @@ def test_an_aborted_batch_may_be_begun_again() -> None:
 def test_a_begin_aborts_what_is_still_open() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    run.write(run.begun(0), {0: ["lost"]})
+    run.write(run.ticket(0), {0: ["lost"]})
 
     assert run.publish(0, ROWS)
 
@@ -109,9 +109,9 @@ def test_waiting_for_the_end_of_the_former_transaction_is_patient() -> None:
 def test_a_partition_that_nobody_reported_refuses_the_batch() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    begun = run.begun(0)
-    stage.write(begun, {1: ["by a dead attempt"]})
-    receipts = run.write(begun, {0: ["a"]})
+    ticket = run.ticket(0)
+    stage.write(ticket, {1: ["by a dead attempt"]})
+    receipts = run.write(ticket, {0: ["a"]})
 
     with pytest.raises(GuardFailed, match="out-1 was added"):
         run.commit(receipts)
@@ -123,10 +123,10 @@ def test_a_partition_that_nobody_reported_refuses_the_batch() -> None:
 def test_a_writer_that_went_on_after_the_receipt_refuses_the_batch() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    begun = run.begun(0)
-    receipts = run.write(begun, {0: ["a", "b"]})
+    ticket = run.ticket(0)
+    receipts = run.write(ticket, {0: ["a", "b"]})
     error, _ = stage.cluster["out-0"].append(
-        encoded(begun.identity, ["by another"], base_sequence=2).data
+        encoded(ticket.identity, ["by another"], base_sequence=2).data
     )
     assert error == 0
 
@@ -140,8 +140,8 @@ def test_a_writer_that_went_on_after_the_receipt_refuses_the_batch() -> None:
 def test_two_receipts_for_one_partition_refuse_the_batch() -> None:
     stage = Stage()
     run = stage.run().take_over()
-    begun = run.begun(0)
-    receipts = run.write(begun, {0: ["a"]})
+    ticket = run.ticket(0)
+    receipts = run.write(ticket, {0: ["a"]})
 
     with pytest.raises(GuardFailed, match="two receipts"):
         run.commit([*receipts, *receipts])

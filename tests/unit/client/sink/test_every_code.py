@@ -90,7 +90,7 @@ def with_code(answer: Struct, code: int, version: int) -> Any:
 
 def publish(run: Run, *, is_aborting: bool) -> None:
     if is_aborting:
-        run.write(run.begun(0), {0: ["lost"]})
+        run.write(run.ticket(0), {0: ["lost"]})
         run.lead(run.driver.abort("a task failed"))
     try:
         run.publish(0, ROWS)
@@ -132,8 +132,8 @@ def inject(step: SinkStep, code: int) -> None:
         if step in AT_START:
             run.take_over()
         publish(run, is_aborting=step is SinkStep.ABORT)
-    except SinkError as told:
-        error = told
+    except SinkError as raised:
+        error = raised
 
     check(stage, run, step, code, injected, error)
 
@@ -142,12 +142,12 @@ def check(
     stage: Stage, run: Run, step: SinkStep, code: int, injected: Injected, error: SinkError | None
 ) -> None:
     decision = decide(step, code)
-    told = (step, code, decision, error)
-    assert injected.asked >= 1, told
-    assert stage.committed() in ([], ["a", "b", "c", "d"]), told
+    case = (step, code, decision, error)
+    assert injected.asked >= 1, case
+    assert stage.committed() in ([], ["a", "b", "c", "d"]), case
     if decision in RESENT or decision in (ErrorDecision.GO_ON, ErrorDecision.OVER):
-        assert error is None, told
-        assert injected.asked >= 2 or decision not in RESENT, told
+        assert error is None, case
+        assert injected.asked >= 2 or decision not in RESENT, case
     elif step is SinkStep.NEXT_EPOCH and decision is ErrorDecision.FENCED:
         assert error is None, "contested, and the marker said that the sink is ours"
     elif step is SinkStep.ABORT:
@@ -155,13 +155,13 @@ def check(
     elif step is SinkStep.TOPICS and code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         assert error is None, "it may just have been created"
     elif decision is ErrorDecision.CHECK_MARKER:
-        assert error is not None and stage.committed() == [], told
-        assert error.is_final == (code in (47, 49, 90)), told
+        assert error is not None and stage.committed() == [], case
+        assert error.is_final == (code in (47, 49, 90)), case
     else:
-        assert error is not None, told
-        assert error.is_final == (decision is not ErrorDecision.BATCH_LOST), told
+        assert error is not None, case
+        assert error.is_final == (decision is not ErrorDecision.BATCH_LOST), case
     if error is None:
-        assert stage.committed() == ["a", "b", "c", "d"], told
+        assert stage.committed() == ["a", "b", "c", "d"], case
     elif not error.is_final:
-        assert run.publish(0, ROWS), told
-        assert stage.committed() == ["a", "b", "c", "d"], told
+        assert run.publish(0, ROWS), case
+        assert stage.committed() == ["a", "b", "c", "d"], case

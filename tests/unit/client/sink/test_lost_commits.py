@@ -39,7 +39,7 @@ def reach_commit(stage: Stage) -> None:
 def test_a_commit_without_an_answer_is_asked_for_again(is_carried_out: bool) -> None:
     stage = Stage()
     run = stage.run().take_over()
-    receipts = run.write(run.begun(0), ROWS)
+    receipts = run.write(run.ticket(0), ROWS)
     lose_commit(stage, is_carried_out=is_carried_out)
 
     run.commit(receipts)
@@ -52,7 +52,7 @@ def test_a_commit_that_was_carried_out_before_a_takeover_is_found_in_the_marker(
     """The answer is lost, B takes over, and A's second question is refused: still published."""
     stage = Stage()
     first = stage.run(name="A").take_over()
-    receipts = first.write(first.begun(0), ROWS)
+    receipts = first.write(first.ticket(0), ROWS)
     lose_commit(stage, is_carried_out=True)
     ends = first.start(first.driver.commit(receipts, now_ms=first.host.now_ms))
     reach_commit(stage)
@@ -72,7 +72,7 @@ def test_a_commit_that_was_carried_out_before_a_takeover_is_found_in_the_marker(
 def test_a_commit_that_never_arrived_before_a_takeover_is_known_not_to_be() -> None:
     stage = Stage()
     first = stage.run(name="A").take_over()
-    receipts = first.write(first.begun(0), {0: ["zombie"]})
+    receipts = first.write(first.ticket(0), {0: ["zombie"]})
     lose_commit(stage, is_carried_out=False)
     ends = first.start(first.driver.commit(receipts, now_ms=first.host.now_ms))
     reach_commit(stage)
@@ -90,7 +90,7 @@ def test_a_commit_that_never_arrived_before_a_takeover_is_known_not_to_be() -> N
 def test_a_commit_that_nobody_can_tell_about_is_unknown_and_never_failed() -> None:
     stage = Stage()
     run = stage.run(name="A").take_over()
-    receipts = run.write(run.begun(0), ROWS)
+    receipts = run.write(run.ticket(0), ROWS)
     lose_commit(stage, is_carried_out=True)
     ends = run.start(run.driver.commit(receipts, now_ms=run.host.now_ms))
     reach_commit(stage)

@@ -50,14 +50,14 @@ class StatelessRuns:
         return self.somebody().lead(steps)
 
     def publish(self, batch_id: int, rows: Any = ROWS, *, query: str = QUERY) -> PublishOutcome:
-        begun = self.open()
-        return self.close(begun, self.stage.write(begun, rows), batch_id, query=query)
+        ticket = self.open()
+        return self.close(ticket, self.stage.write(ticket, rows), batch_id, query=query)
 
     def close(
-        self, begun: BatchTicket, receipts: list[Receipt], batch_id: int, *, query: str = QUERY
+        self, ticket: BatchTicket, receipts: list[Receipt], batch_id: int, *, query: str = QUERY
     ) -> PublishOutcome:
         offered = BatchIdentity(query_id=query, batch_id=batch_id, source_hash="unknown")
-        return self.lead(publish_numbered(begun, receipts, offered, run_id="run-1"))
+        return self.lead(publish_numbered(ticket, receipts, offered, run_id="run-1"))
 
 
 def lose_commit(stage: Stage, *, is_carried_out: bool) -> None:
@@ -112,34 +112,34 @@ def test_a_later_batch_without_a_marker_is_refused() -> None:
 
 def test_whoever_opens_a_batch_fences_the_one_before() -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    receipts = runs.stage.write(begun, {0: ["zombie"]})
+    ticket = runs.open()
+    receipts = runs.stage.write(ticket, {0: ["zombie"]})
 
     assert runs.publish(0) is PublishOutcome.PUBLISHED
 
     with pytest.raises((Fenced, CheckpointRolledBack, SinkError)):
-        runs.close(begun, receipts, 1)
+        runs.close(ticket, receipts, 1)
     assert runs.stage.committed() == EVERYTHING
 
 
 def test_guards_refuse_and_abort() -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    receipts = runs.stage.write(begun, {0: ["x"]})
+    ticket = runs.open()
+    receipts = runs.stage.write(ticket, {0: ["x"]})
 
     with pytest.raises(GuardFailed, match="two receipts"):
-        runs.close(begun, [*receipts, *receipts], 0)
+        runs.close(ticket, [*receipts, *receipts], 0)
 
     assert runs.stage.coordinator.state == "CompleteAbort"
 
 
 def test_a_frame_is_written_all_or_nothing() -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    receipts = runs.stage.write(begun, ROWS)
+    ticket = runs.open()
+    receipts = runs.stage.write(ticket, ROWS)
     assert runs.stage.committed() == []
 
-    assert runs.lead(publish_alone(begun, receipts)) is PublishOutcome.PUBLISHED
+    assert runs.lead(publish_alone(ticket, receipts)) is PublishOutcome.PUBLISHED
 
     assert runs.stage.committed() == EVERYTHING
     assert runs.stage.coordinator.marker is None
@@ -154,19 +154,19 @@ def test_a_frame_without_rows_is_nothing() -> None:
 @pytest.mark.parametrize("is_carried_out", [True, False])
 def test_a_commit_without_an_answer_is_asked_for_again(is_carried_out: bool) -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    receipts = runs.stage.write(begun, ROWS)
+    ticket = runs.open()
+    receipts = runs.stage.write(ticket, ROWS)
     lose_commit(runs.stage, is_carried_out=is_carried_out)
 
-    assert runs.lead(publish_alone(begun, receipts)) is PublishOutcome.PUBLISHED
+    assert runs.lead(publish_alone(ticket, receipts)) is PublishOutcome.PUBLISHED
 
     assert runs.stage.committed() == EVERYTHING
 
 
 def test_a_commit_that_somebody_else_may_have_ended_is_unknown() -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    receipts = runs.stage.write(begun, ROWS)
+    ticket = runs.open()
+    receipts = runs.stage.write(ticket, ROWS)
 
     def overtake(_: int, request: Any) -> Any:
         if isinstance(request, EndTxnRequest) and request.committed:
@@ -176,16 +176,16 @@ def test_a_commit_that_somebody_else_may_have_ended_is_unknown() -> None:
     runs.stage.cluster.rules.insert(0, once(overtake))
 
     with pytest.raises(CommitUnknown):
-        runs.lead(publish_alone(begun, receipts))
+        runs.lead(publish_alone(ticket, receipts))
 
     assert runs.stage.committed() == []
 
 
 def test_an_abandoned_batch_is_never_seen() -> None:
     runs = StatelessRuns()
-    begun = runs.open()
-    runs.stage.write(begun, ROWS)
+    ticket = runs.open()
+    runs.stage.write(ticket, ROWS)
 
-    assert runs.somebody().lead(abandon(begun))
+    assert runs.somebody().lead(abandon(ticket))
 
     assert runs.stage.committed() == []

@@ -31,9 +31,9 @@ class Given:
     def __init__(self) -> None:
         self.stage = Stage()
         self.run: Run = self.stage.run().take_over()
-        begun = self.run.begin(0)
-        assert isinstance(begun, BatchTicket)
-        self.begun = begun
+        ticket = self.run.begin(0)
+        assert isinstance(ticket, BatchTicket)
+        self.ticket = ticket
 
     def sequences(self, place: TopicPartition = P0) -> list[int]:
         """Of the batches as they stand in the log."""
@@ -68,21 +68,21 @@ def lose(verdict: Any) -> Any:
 def test_receipts_tell_what_was_written_where() -> None:
     given = Given()
 
-    first, second = given.stage.write(given.begun, {1: ["x"], 0: MANY[:7]})
+    first, second = given.stage.write(given.ticket, {1: ["x"], 0: MANY[:7]})
 
     assert (first.topic_partition, second.topic_partition) == (P0, P1)
     assert (first.first_sequence, first.next_sequence, first.records) == (0, 7, 7)
     assert (first.base_offset, first.next_offset) == (0, 7)
-    assert (first.producer_id, first.producer_epoch) == given.begun.identity
+    assert (first.producer_id, first.producer_epoch) == given.ticket.identity
     assert second.records == 1
 
 
 def test_partitions_join_the_transaction_when_they_are_written_and_together() -> None:
     given = Given()
     before = given.stage.asked(AddPartitionsToTxnRequest)
-    host, task = given.stage.task(given.begun)
+    host, task = given.stage.task(given.ticket)
     for place in (P0, P1):
-        batch = encoded(given.begun.identity, ["x"])
+        batch = encoded(given.ticket.identity, ["x"])
         task.append(place, batch, now_ms=host.now_ms)
     host.do(lambda now_ms: None)
 
@@ -96,7 +96,7 @@ def test_a_task_that_writes_nothing_has_no_receipts_and_asks_for_nothing() -> No
     given = Given()
     before = len(given.stage.cluster.seen)
 
-    assert given.stage.write(given.begun, {}) == []
+    assert given.stage.write(given.ticket, {}) == []
 
     assert len(given.stage.cluster.seen) == before
 
@@ -104,7 +104,7 @@ def test_a_task_that_writes_nothing_has_no_receipts_and_asks_for_nothing() -> No
 def test_several_batches_are_on_the_wire_and_keep_their_order() -> None:
     given = Given()
 
-    given.stage.write(given.begun, {0: MANY}, sizes=ONES)
+    given.stage.write(given.ticket, {0: MANY}, sizes=ONES)
 
     assert given.stage.cluster["out-0"].values() == MANY
     assert given.sequences() == list(range(40))
@@ -124,7 +124,7 @@ def test_lost_answers_cost_nothing_and_double_nothing(verdict: Any, nth: int) ->
 
     given.stage.cluster.rules.insert(0, rule)
 
-    receipts = given.stage.write(given.begun, {0: MANY}, sizes=ONES)
+    receipts = given.stage.write(given.ticket, {0: MANY}, sizes=ONES)
 
     assert given.stage.cluster["out-0"].values() == MANY
     given.run.commit(receipts)
@@ -136,7 +136,7 @@ def test_what_can_be_cured_is_sent_again_with_the_same_sequences(code: int) -> N
     given = Given()
     given.stage.cluster.rules.insert(0, once(refusal(ErrorCode(code))))
 
-    given.stage.write(given.begun, {0: MANY}, sizes=ONES)
+    given.stage.write(given.ticket, {0: MANY}, sizes=ONES)
 
     assert given.stage.cluster["out-0"].values() == MANY
 
@@ -154,7 +154,7 @@ def test_a_leader_that_moves_is_followed() -> None:
 
     given.stage.cluster.rules.insert(0, rule)
 
-    receipts = given.stage.write(given.begun, {0: MANY}, sizes=ONES)
+    receipts = given.stage.write(given.ticket, {0: MANY}, sizes=ONES)
 
     assert moved and partition.values() == MANY
     given.run.commit(receipts)
@@ -177,7 +177,7 @@ def test_a_leader_that_dies_is_followed() -> None:
 
     cluster.rules.insert(0, rule)
 
-    given.run.commit(given.stage.write(given.begun, {0: MANY}, sizes=ONES))
+    given.run.commit(given.stage.write(given.ticket, {0: MANY}, sizes=ONES))
 
     assert given.stage.committed() == sorted(MANY)
 
@@ -188,20 +188,20 @@ def test_a_leader_that_dies_is_followed() -> None:
 def test_another_attempt_with_another_first_batch_is_refused() -> None:
     """The guard of the salted first batch: error 45."""
     given = Given()
-    given.stage.write(given.begun, {0: MANY[:10]}, sizes=[4])
+    given.stage.write(given.ticket, {0: MANY[:10]}, sizes=[4])
 
     with pytest.raises(GuardFailed, match=r"out-0.*OUT_OF_ORDER.*another attempt"):
-        given.stage.write(given.begun, {0: MANY[:10]}, sizes=[7])
+        given.stage.write(given.ticket, {0: MANY[:10]}, sizes=[7])
 
 
 def test_another_attempt_with_the_same_first_batch_is_found_by_its_offset() -> None:
     """Kafka answers it as a repetition; the offset is from before the attempt."""
     given = Given()
-    given.stage.write(given.begun, {0: MANY[:10]}, sizes=[4])
+    given.stage.write(given.ticket, {0: MANY[:10]}, sizes=[4])
     partition = given.stage.cluster["out-0"]
 
     with pytest.raises(GuardFailed, match="out-0: a batch was acknowledged at offset 0, before 10"):
-        given.stage.write(given.begun, {0: ["other"] * 10}, sizes=[4])
+        given.stage.write(given.ticket, {0: ["other"] * 10}, sizes=[4])
 
     assert partition.values() == MANY[:10]
 
@@ -210,7 +210,7 @@ def test_out_of_order_behind_a_batch_that_has_to_be_sent_again_is_nobodys_fault(
     given = Given()
     given.stage.cluster.rules.insert(0, once(refusal(ErrorCode.NOT_ENOUGH_REPLICAS)))
 
-    given.stage.write(given.begun, {0: MANY[:5]}, sizes=ONES)
+    given.stage.write(given.ticket, {0: MANY[:5]}, sizes=ONES)
 
     assert given.stage.cluster["out-0"].values() == MANY[:5]
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_cured_ends_the_task(code: ErrorCode, error: type, senten
     given.stage.cluster.rules.insert(0, once(refusal(code)))
 
     with pytest.raises(error, match=sentence):
-        given.stage.write(given.begun, {0: MANY}, sizes=ONES)
+        given.stage.write(given.ticket, {0: MANY}, sizes=ONES)
 
 
 def test_a_leader_that_never_answers_ends_the_task() -> None:
@@ -241,7 +241,7 @@ def test_a_leader_that_never_answers_ends_the_task() -> None:
     given.stage.cluster.rules.insert(0, refusal(ErrorCode.NOT_ENOUGH_REPLICAS))
 
     with pytest.raises(BatchLost, match="no acknowledgement within 12"):
-        given.stage.write(given.begun, {0: MANY})
+        given.stage.write(given.ticket, {0: MANY})
 
 
 @pytest.mark.parametrize(
@@ -253,19 +253,19 @@ def test_a_leader_that_never_answers_ends_the_task() -> None:
 )
 def test_only_the_sinks_own_partitions_are_written(place: TopicPartition, sentence: str) -> None:
     given = Given()
-    host, task = given.stage.task(given.begun)
+    host, task = given.stage.task(given.ticket)
 
     with pytest.raises(SinkRefused, match=sentence):
-        task.append(place, encoded(given.begun.identity, ["x"]), now_ms=host.now_ms)
+        task.append(place, encoded(given.ticket.identity, ["x"]), now_ms=host.now_ms)
 
 
 def test_a_batch_with_the_wrong_sequence_is_not_even_sent() -> None:
     given = Given()
-    host, task = given.stage.task(given.begun)
-    task.append(P0, encoded(given.begun.identity, ["x", "y"]), now_ms=host.now_ms)
+    host, task = given.stage.task(given.ticket)
+    task.append(P0, encoded(given.ticket.identity, ["x", "y"]), now_ms=host.now_ms)
 
     with pytest.raises(GuardFailed, match="begins at sequence 1, and 2 is next"):
-        task.append(P0, encoded(given.begun.identity, ["z"], base_sequence=1), now_ms=host.now_ms)
+        task.append(P0, encoded(given.ticket.identity, ["z"], base_sequence=1), now_ms=host.now_ms)
 
 
 @pytest.mark.parametrize("verdict", [DropAnswer(), Close()])
@@ -273,6 +273,6 @@ def test_a_lost_answer_to_the_first_batch_is_no_second_writer(verdict: Any) -> N
     given = Given()
     given.stage.cluster.rules.insert(0, lose(verdict))
 
-    (receipt,) = given.stage.write(given.begun, {0: MANY}, sizes=[7])
+    (receipt,) = given.stage.write(given.ticket, {0: MANY}, sizes=[7])
 
     assert (receipt.base_offset, receipt.next_sequence) == (0, 40)

@@ -45,29 +45,29 @@ def test_a_final_error_stays_final() -> None:
 def test_a_driver_that_is_overtaken_in_its_batch_cannot_commit_it() -> None:
     stage = Stage()
     first = stage.run(name="A").take_over()
-    receipts = first.write(first.begun(0), {0: ["zombie"]})
+    receipts = first.write(first.ticket(0), {0: ["zombie"]})
     second = stage.run(name="B").take_over()
-    begun = second.begun(0)
+    ticket = second.ticket(0)
 
     with pytest.raises(Fenced):
         first.commit(receipts)
 
-    second.commit(second.write(begun, ROWS))
+    second.commit(second.write(ticket, ROWS))
     assert stage.committed() == ["a", "b", "c", "d"]
 
 
 def test_a_late_task_of_an_overtaken_driver_is_refused() -> None:
     stage = Stage()
     first = stage.run(name="A").take_over()
-    begun = first.begun(0)
-    first.write(begun, {0: ["zombie"]})
+    ticket = first.ticket(0)
+    first.write(ticket, {0: ["zombie"]})
     second = stage.run(name="B").take_over()
-    second.commit(second.write(second.begun(0), ROWS))
+    second.commit(second.write(second.ticket(0), ROWS))
 
     with pytest.raises(SinkError):
-        stage.write(begun, {0: ["late"]})
+        stage.write(ticket, {0: ["late"]})
     with pytest.raises(SinkError):
-        stage.write(begun, {1: ["late"]})
+        stage.write(ticket, {1: ["late"]})
 
     assert stage.committed() == ["a", "b", "c", "d"]
 
@@ -81,8 +81,8 @@ def test_an_old_answer_about_the_marker_is_no_ground_to_act_on() -> None:
     clock.run_until(lambda: isinstance(stage.cluster.seen[-1].request, OffsetFetchRequest))
     first.host.freeze()
     second = stage.run(name="B").take_over()
-    begun = second.begun(0)
-    receipts = second.write(begun, ROWS)
+    ticket = second.ticket(0)
+    receipts = second.write(ticket, ROWS)
     clock.run_for(1_000)
 
     first.host.thaw()
@@ -108,7 +108,7 @@ def test_a_driver_that_slept_for_a_moment_does_not_abort_the_batch_of_its_succes
         first.host.thaw()
     stop_before_it_reads_the_marker(stage, first)
     second = stage.run(name="B").take_over()
-    receipts = second.write(second.begun(0), ROWS)
+    receipts = second.write(second.ticket(0), ROWS)
 
     first.host.thaw()
     stage.cluster.clock.run_until(lambda: ends)
@@ -153,7 +153,7 @@ def test_only_who_takes_over_from_somebody_waits_before_the_first_batch() -> Non
 
     assert second.begin(0) == AlreadyPublished(batch_id=0)
     skipped_ms = clock.now_ms - began_ms
-    second.begun(1)
+    second.ticket(1)
 
     assert max(fresh_ms, skipped_ms) < FRESH_MS <= clock.now_ms - began_ms
 
@@ -162,10 +162,10 @@ def test_a_late_task_of_our_own_does_not_end_the_run() -> None:
     """It adds a partition after the commit, so that the next epoch is refused at first."""
     stage = Stage()
     run = stage.run().take_over()
-    begun = run.begun(0)
-    run.commit(run.write(begun, ROWS))
-    host, task = stage.task(begun)
-    host.do(lambda now_ms: task.append(P1, encoded(begun.identity, ["late"]), now_ms=now_ms))
+    ticket = run.ticket(0)
+    run.commit(run.write(ticket, ROWS))
+    host, task = stage.task(ticket)
+    host.do(lambda now_ms: task.append(P1, encoded(ticket.identity, ["late"]), now_ms=now_ms))
     stage.cluster.clock.run_until(lambda: task.is_settled)
 
     assert run.publish(1, {0: ["e"]})
