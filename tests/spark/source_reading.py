@@ -70,6 +70,6 @@ def stream(spark: SparkSession, maker: str, servers: str, place: Path, **options
 
 
 def _offsets(text: str) -> Any:
-    told = json.loads(text)
-    told.pop(FROM, None)
-    return told
+    document = json.loads(text)
+    document.pop(FROM, None)
+    return document

@@ -42,17 +42,17 @@ def demo(*arguments: str) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-def numbers(said: Said) -> dict[str, int]:
+def numbers(result: Said) -> dict[str, int]:
     """The lines of the summary that are counts."""
     found = {}
-    for line in said.out.splitlines():
+    for line in result.out.splitlines():
         name, number = line[:12].strip(), line[12:].split(maxsplit=1)[:1]
         if number and number[0].replace(",", "").isdecimal():
             found[name] = int(number[0].replace(",", ""))
     return found
 
 
-def told(journal: Path) -> list[dict[str, object]]:
+def journal_entries(journal: Path) -> list[dict[str, object]]:
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     return [line for line in lines if "number" in line]
 
@@ -60,14 +60,14 @@ def told(journal: Path) -> list[dict[str, object]]:
 def test_every_order_survives_a_leader_a_rack_and_the_driver(tmp_path: Path) -> None:
     """The demo says so, and so do its journal and its table, read by somebody else."""
     place = tmp_path / "mission"
-    said = demo("--keep", str(place))
-    assert said.code == 0, said.out + said.err
-    assert said.out.count("kill -9") == 3
-    assert said.out.count("no errors") == 2
-    assert "every acknowledged order was kept and processed exactly once" in said.out
+    result = demo("--keep", str(place))
+    assert result.code == 0, result.out + result.err
+    assert result.out.count("kill -9") == 3
+    assert result.out.count("no errors") == 2
+    assert "every acknowledged order was kept and processed exactly once" in result.out
 
-    entries = told(place / "acks.jsonl")
-    counted = numbers(said)
+    entries = journal_entries(place / "acks.jsonl")
+    counted = numbers(result)
     assert counted["sent"] == counted["acknowledged"] == counted["kept"] == len(entries)
     assert [counted[name] for name in ("lost", "duplicated", "missing", "double")] == [0] * 4
     orders = Counter(str(each["key"]) for each in entries if each["key"] is not None)
@@ -82,10 +82,10 @@ def test_every_order_survives_a_leader_a_rack_and_the_driver(tmp_path: Path) -> 
 @pytest.mark.java
 def test_on_apache_kafka_the_pipeline_writes_topics(kafka3: KafkaCluster) -> None:
     """Exactly once through the driver's death; afterwards none of its topics is there."""
-    said = demo("--bootstrap", kafka3.bootstrap_servers)
-    assert said.code == 0, said.out + said.err
-    assert "not ours to kill" in said.out and said.out.count("kill -9") == 1
-    counted = numbers(said)
+    result = demo("--bootstrap", kafka3.bootstrap_servers)
+    assert result.code == 0, result.out + result.err
+    assert "not ours to kill" in result.out and result.out.count("kill -9") == 1
+    counted = numbers(result)
     assert counted["sent"] == counted["acknowledged"] == counted["kept"] > 0
     assert counted["processed"] > 0 and counted["dead letters"] > 0
     with WireClient(kafka3.nodes[0].address) as wire:
@@ -96,9 +96,9 @@ def test_on_apache_kafka_the_pipeline_writes_topics(kafka3: KafkaCluster) -> Non
 def test_a_cluster_without_transactions_is_refused_before_anything_is_begun(
     tidelog3: tidelog.Cluster,
 ) -> None:
-    said = demo("--bootstrap", tidelog3.bootstrap_servers)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.count("\n") == 1 and "this cluster has no transactions" in said.err
+    result = demo("--bootstrap", tidelog3.bootstrap_servers)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1 and "this cluster has no transactions" in result.err
 
 
 class Forgetful(OwnCluster):
@@ -128,8 +128,8 @@ def test_what_is_lost_and_what_is_missing_is_found_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(mission, "OwnCluster", Forgetful)
-    said: list[str] = []
-    account = mission.run(DemoOptions(directory=tmp_path, rate=60, pause_s=0.1), said.append)
+    lines: list[str] = []
+    account = mission.run(DemoOptions(directory=tmp_path, rate=60, pause_s=0.1), lines.append)
     assert not account.is_clean
     assert account.lost > 0 and account.lost + account.kept == account.acknowledged
     assert account.missing > 0

@@ -13,7 +13,7 @@ from tidelog.spark.source.cluster_view import ClusterView
 from tidelog.spark.source.errors import DataLossPolicy, OptionError
 from tidelog.spark.source.options import SourceOptions, batch_options
 from tidelog.spark.source.positions import end_positions, start_positions
-from tidelog.spark.source.slice_reader import read_slice, reader_settings
+from tidelog.spark.source.slice_reader import read_slice
 from tidelog.spark.source.slices import OffsetSlice, make_slices, open_slices
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = batch_options(given)
-        self._settings = reader_settings(self._options)
 
     def partitions(self) -> list[InputPartition]:
         for text in self._options.warnings:
@@ -40,7 +39,7 @@ class BatchReader(DataSourceReader):
         # Spark makes one partition of nothing where there are none.
         if partition.value is None:
             return iter(())
-        return read_slice(self._settings, partition.value)
+        return read_slice(self._options, partition.value)
 
 
 def plan_slices(options: SourceOptions, view: ClusterView) -> list[OffsetSlice]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -25,36 +24,15 @@ _clients: dict[tuple[object, ...], RangeClient] = {}
 """Of this worker, which Spark uses for many tasks: connections and metadata outlive a task."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderSettings:
-    """Everything that tasks need besides their slices; picklable."""
-
-    client: Mapping[str, str]
-    stalled_s: float
-    is_read_committed: bool
-    with_headers: bool
-    fails_on_data_loss: bool
-
-
-def reader_settings(options: SourceOptions) -> ReaderSettings:
-    return ReaderSettings(
-        client=options.client.given,
-        stalled_s=options.poll_timeout_ms / 1_000,
-        is_read_committed=options.is_read_committed,
-        with_headers=options.includes_headers,
-        fails_on_data_loss=options.fails_on_data_loss,
-    )
-
-
-def read_slice(settings: ReaderSettings, slice_: OffsetSlice) -> Iterator[pa.RecordBatch]:
+def read_slice(options: SourceOptions, slice_: OffsetSlice) -> Iterator[pa.RecordBatch]:
     """The slice's rows. Offsets that are gone raise DataLost, or are left out with a warning."""
     _freeze_imported_objects()
-    slice_ = _resolve_open_ends(settings, slice_)
-    loss = DataLossPolicy(fails=settings.fails_on_data_loss)
+    slice_ = _resolve_open_ends(options, slice_)
+    loss = DataLossPolicy(fails=options.fails_on_data_loss)
     start: int | None = slice_.start
     while start is not None and start < slice_.end:
         try:
-            yield from _read(settings, slice_, start)
+            yield from _read(options, slice_, start)
             return
         except RangeLost as lost:
             loss.report(
@@ -63,10 +41,10 @@ def read_slice(settings: ReaderSettings, slice_: OffsetSlice) -> Iterator[pa.Rec
             start = _resume_offset(lost, slice_)
 
 
-def _resolve_open_ends(settings: ReaderSettings, slice_: OffsetSlice) -> OffsetSlice:
+def _resolve_open_ends(options: SourceOptions, slice_: OffsetSlice) -> OffsetSlice:
     if not slice_.is_start_open and not slice_.is_end_open:
         return slice_
-    first, end = _client(settings).bounds(slice_.partition)
+    first, end = _client(options).bounds(slice_.partition)
     return OffsetSlice(
         slice_.partition,
         first if slice_.is_start_open else slice_.start,
@@ -74,15 +52,15 @@ def _resolve_open_ends(settings: ReaderSettings, slice_: OffsetSlice) -> OffsetS
     )
 
 
-def _read(settings: ReaderSettings, slice_: OffsetSlice, start: int) -> Iterator[pa.RecordBatch]:
+def _read(options: SourceOptions, slice_: OffsetSlice, start: int) -> Iterator[pa.RecordBatch]:
     decoder = ColumnDecoder(
         start_offset=start,
         end_offset=slice_.end,
-        is_read_committed=settings.is_read_committed,
-        with_headers=settings.with_headers,
+        is_read_committed=options.is_read_committed,
+        with_headers=options.includes_headers,
     )
     columns = PartitionColumns(slice_.partition)
-    client = _client(settings)
+    client = _client(options)
     for fetched in client.read(slice_.partition, start_offset=start, end_offset=slice_.end):
         aborted = [Aborted(each.producer_id, each.first_offset) for each in fetched.aborted]
         for decoded in decoder.decode(fetched.records, aborted):
@@ -98,10 +76,11 @@ def _resume_offset(lost: RangeLost, slice_: OffsetSlice) -> int | None:
     return max(first, lost.offset)
 
 
-def _client(settings: ReaderSettings) -> RangeClient:
-    key = (*sorted(settings.client.items()), settings.stalled_s)
+def _client(options: SourceOptions) -> RangeClient:
+    settings, stalled_s = options.client.given, options.poll_timeout_ms / 1_000
+    key = (*sorted(settings.items()), stalled_s)
     if key not in _clients:
-        _clients[key] = RangeClient(settings.client, stalled_s=settings.stalled_s)
+        _clients[key] = RangeClient(settings, stalled_s=stalled_s)
     return _clients[key]
 
 

@@ -21,7 +21,7 @@ from tidelog.spark.source.errors import DataLossPolicy
 from tidelog.spark.source.offsets import Positions, from_json, start_in, to_json
 from tidelog.spark.source.options import stream_options
 from tidelog.spark.source.positions import start_positions
-from tidelog.spark.source.slice_reader import read_slice, reader_settings
+from tidelog.spark.source.slice_reader import read_slice
 from tidelog.spark.source.slices import limit_offsets, make_slices, partition_names
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._options = stream_options(given)
-        self._settings = reader_settings(self._options)
         self._view: ClusterView | None = None
         self._initial: Positions | None = None
         self._latest: Positions | None = None
@@ -113,7 +112,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_slice(self._settings, partition.value)
+        return read_slice(self._options, partition.value)
 
     # How far a batch goes
 
