@@ -1,4 +1,4 @@
-"""What a node tells its trace about itself."""
+"""What a node writes to its trace about itself."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ class Node:
             return
         self.metadata.announce_partitions(now_ms)
         self.replica_manager.remove_orphans()
-        self.startup_gate.let_in(self._handle_late, now_ms)
+        self.startup_gate.open(self._handle_late, now_ms)
 
     def _handle(self, request: Request, now_ms: int) -> None:
         """Answer it here, whatever the way by which it came."""
@@ -359,7 +359,7 @@ class Node:
         self.links.on_answer(link, frame, now_ms)
 
     def on_synced(self, file: File, size_bytes: int, now_ms: int) -> None:
-        """A wish was carried out: the first `size_bytes` of the file are durable."""
+        """A sync that was asked for is done: the first `size_bytes` of the file are durable."""
         self.now_ms = now_ms
         owner = file.owner
         if owner is None:

@@ -42,7 +42,7 @@ class NodeSettings:
     """None: taken from the log directory, or made for a fresh one."""
     values: Mapping[str, Value]
     texts: Mapping[str, str]
-    """What was said explicitly; everything else is a default."""
+    """What was set explicitly; everything else is a default."""
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""What replication tells the trace: who leads, who follows, who is in sync, what was cut."""
+"""What replication writes to the trace: who leads, who follows, who is in sync, what was cut."""
 
 from __future__ import annotations
 

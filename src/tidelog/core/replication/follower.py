@@ -36,7 +36,7 @@ def reaction_to(error: int) -> Reaction:
 
 
 class EpochEnd(NamedTuple):
-    """A leader epoch, and where its records end in somebody's log."""
+    """A leader epoch, and where its records end in a log."""
 
     leader_epoch: int
     end_offset: int

@@ -1,8 +1,9 @@
 """The in-sync set as its leader sees it: what the controller committed, and what was proposed.
 
-A leader proposes, the controller decides, and the metadata log tells. In between the leader counts
-with the *maximal* set: a proposed member counts already, one that is to leave counts still. So
-whatever the controller makes of the proposal, nothing was called committed too early (KIP-497).
+A leader proposes, the controller decides, and everyone reads the metadata log. In between the
+leader counts with the *maximal* set: a proposed member counts already, one that is to leave counts
+still. So whatever the controller makes of the proposal, nothing was called committed too early
+(KIP-497).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 
 class Proposal(NamedTuple):
-    """The set that a leader wishes, and the state for which it was decided."""
+    """The set that a leader asks for, and the state for which it was decided."""
 
     isr: tuple[int, ...]
     leader_epoch: int

@@ -152,7 +152,7 @@ class Leadership:
     def propose_any(
         self, *, high_watermark: int, leader_end_offset: int, now_ms: int
     ) -> Proposal | None:
-        """Let somebody in who was fenced when it fetched, or had to wait for another's turn.
+        """Let a follower in that was fenced when it fetched, or had to wait for another's turn.
 
         One that has everything has no reason to mention the partition again; it must still be
         fetching. Whoever lacks something will fetch that, and be proposed then.

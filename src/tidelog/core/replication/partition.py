@@ -273,7 +273,7 @@ class Partition:
         return leadership.propose_member(broker_id, high_watermark=log.high_watermark)
 
     def propose_growth(self, now_ms: int) -> Proposal | None:
-        """Propose somebody who could not join when it fetched."""
+        """Propose a follower that could not join when it fetched."""
         leadership, log = self.leadership, self.log
         if leadership is None or log.failed is not None:
             return None

@@ -70,7 +70,7 @@ class ProducePurgatory:
         self._parked.append((required_end_offset, waiter))
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Tell everyone who is now covered, in the order in which they came."""
+        """Notify everyone who is now covered, in the order in which they came."""
         assert self.high_watermark <= high_watermark, "the high watermark never goes back"
         self.high_watermark = high_watermark
         parked = self._parked
@@ -82,7 +82,7 @@ class ProducePurgatory:
         self._parked = deque(item for item in self._parked if not item[1].is_done)
 
     def end(self, partition: object, code: ErrorCode) -> None:
-        """The partition is gone or led by another: tell everyone who still waits."""
+        """The partition is gone or led by another: notify everyone who still waits."""
         parked, self._parked = self._parked, deque()
         for _, waiter in parked:
             if not waiter.is_done:

@@ -56,7 +56,7 @@ class Brokers:
         settings: dict[str, str] | None = None,
         racks: dict[int, str] | None = None,
         partition: PartitionState | None = None,
-        grants_wishes: bool = True,
+        grants_proposals: bool = True,
     ) -> None:
         self.now_ms = 1_000
         self.nodes: dict[int, Node] = {}
@@ -64,7 +64,7 @@ class Brokers:
         self.outboxes: dict[int, Outbox] = {}
         self.traces: dict[int, ListTrace] = {}
         self.wishes: deque[Wish] = deque()
-        self.grants_wishes = grants_wishes
+        self.grants_proposals = grants_proposals
         self.held: set[tuple[int, int]] = set()
         self.syncs: dict[int, bool] = {}
         self._settings = settings or {}
@@ -309,7 +309,7 @@ class Brokers:
         node.fetcher_links.check()
 
     def _grant_wish(self) -> bool:
-        if not self.wishes or not self.grants_wishes:
+        if not self.wishes or not self.grants_proposals:
             return False
         self.answer_wish()
         return True

@@ -77,7 +77,7 @@ def test_a_new_partition_is_asked_for_while_the_leader_still_holds_a_fetch() -> 
 
 def test_a_fetch_that_waits_while_its_leader_learns_of_the_partition_counts_with_the_next() -> None:
     """It began with "unknown" and ended with "nothing new": the follower says no more about it."""
-    cluster = Brokers(1, 2, grants_wishes=False)
+    cluster = Brokers(1, 2, grants_proposals=False)
     cluster.produce(1, "one")
     records = topic("payments", 8, state(1, 2, isr=(1,)))
     cluster.apply(*records, to=(2,))

@@ -117,7 +117,7 @@ def test_one_replica_is_enough_for_a_topic_that_has_only_one() -> None:
 
 
 def test_a_minimum_that_is_changed_while_brokers_run_counts_at_once() -> None:
-    cluster = Brokers(1, 2, 3, partition=state(1, 2, 3, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, 3, partition=state(1, 2, 3, isr=(1,)), grants_proposals=False)
     cluster.configure("min.insync.replicas", "2")
     assert cluster.produce(1, "one").code == ErrorCode.NOT_ENOUGH_REPLICAS
 
@@ -128,7 +128,7 @@ def test_a_minimum_that_is_changed_while_brokers_run_counts_at_once() -> None:
 @pytest.mark.scenario("X-12")
 def test_until_a_shrinking_is_committed_everyone_is_waited_for() -> None:
     cluster = Brokers(1, 2, 3)
-    cluster.grants_wishes = False
+    cluster.grants_proposals = False
     cluster.held = {(1, 3)}
     asked = cluster.produce(1, "one", timeout_ms=60_000)
     cluster.pass_time(2 * LAG_MS)
@@ -149,7 +149,7 @@ def test_whoever_left_the_set_is_waited_for_until_the_metadata_says_so_too() -> 
     alone until it hears of the minimum would lose that to an election of the follower.
     """
     cluster = Brokers(1, 2)
-    cluster.grants_wishes = False
+    cluster.grants_proposals = False
     cluster.held = {(1, 2)}
     asked = cluster.produce(1, "one", timeout_ms=60_000)
     cluster.pass_time(2 * LAG_MS)
@@ -166,7 +166,7 @@ def test_whoever_left_the_set_is_waited_for_until_the_metadata_says_so_too() -> 
 
 @pytest.mark.scenario("X-11")
 def test_a_proposed_member_counts_before_it_is_committed() -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     (proposed,) = cluster.traces[1].of(IsrProposed)
     assert proposed.isr == (1, 2)
 
@@ -181,7 +181,7 @@ def test_a_proposed_member_counts_before_it_is_committed() -> None:
 
 
 def test_an_answer_that_is_lost_is_asked_for_again_soon() -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(broken=True)
     assert not cluster.wishes
 
@@ -193,7 +193,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_soon() -> None:
 
 @pytest.mark.scenario("X-10")
 def test_a_replica_that_the_controller_does_not_let_in_is_not_waited_for() -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(ErrorCode.INELIGIBLE_REPLICA)
 
     assert cluster.traces[1].of(IsrRefused)[0].error == "INELIGIBLE_REPLICA"
@@ -208,7 +208,7 @@ def test_a_replica_that_the_controller_does_not_let_in_is_not_waited_for() -> No
 def test_a_leader_that_is_behind_keeps_the_larger_set_until_the_metadata_comes(
     code: ErrorCode,
 ) -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(code)
     cluster.pass_time(2 * LAG_MS)
 
@@ -231,7 +231,7 @@ def test_metadata_that_is_older_than_an_answer_changes_nothing() -> None:
 
 @pytest.mark.scenario("X-9")
 def test_the_former_self_of_a_restarted_broker_is_refused() -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     wish = cluster.wishes[0].request.topics[0].partitions[0]
     assert [(m.broker_id, m.broker_epoch) for m in wish.new_isr_with_epochs] == [(1, 1), (2, 2)]
 
@@ -249,7 +249,7 @@ def test_the_former_self_of_a_restarted_broker_is_refused() -> None:
 
 @pytest.mark.scenario("X-10")
 def test_a_fenced_follower_may_copy_but_not_join() -> None:
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(ErrorCode.INELIGIBLE_REPLICA)
     cluster.fence(2)
     assert cluster.produce(1, "one").code == ErrorCode.NONE
@@ -262,7 +262,7 @@ def test_a_fenced_follower_may_copy_but_not_join() -> None:
 def test_a_replica_that_was_not_let_in_asks_again_with_its_next_fetch_though_nothing_moves() -> (
     None
 ):
-    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_wishes=False)
+    cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(ErrorCode.INELIGIBLE_REPLICA)
     assert not cluster.wishes
 

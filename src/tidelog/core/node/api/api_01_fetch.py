@@ -47,7 +47,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     if session.parked is not None:
         session.parked.supersede(now_ms)
     answers, is_enough = assemble(node, session, call, now_ms)
-    is_new_follower = session.is_follower and session.tells_all
+    is_new_follower = session.is_follower and session.sends_all
     if is_enough or call.wait_ms_max <= 0 or is_new_follower:
         # A follower learns the id of its session at once: then it may ask for more partitions.
         answer(node, request, session, answers, now_ms)

@@ -53,7 +53,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         for each in topic.partitions
     ]
     outcomes = node.active_controller.change_isrs(
-        broker_id=call.broker_id, broker_epoch=call.broker_epoch, wishes=changes, now_ms=now_ms
+        broker_id=call.broker_id, broker_epoch=call.broker_epoch, changes=changes, now_ms=now_ms
     )
     if isinstance(outcomes, ErrorCode):
         answer = AlterPartitionResponse(error_code=outcomes)

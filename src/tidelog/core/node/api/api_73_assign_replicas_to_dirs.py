@@ -43,7 +43,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         for partition in topic.partitions
     ]
     errors = node.active_controller.take_down_directories(
-        broker_id=call.broker_id, broker_epoch=call.broker_epoch, told=placed, now_ms=now_ms
+        broker_id=call.broker_id, broker_epoch=call.broker_epoch, reported=placed, now_ms=now_ms
     )
     if isinstance(errors, ErrorCode):
         answer = AssignReplicasToDirsResponse(error_code=errors)

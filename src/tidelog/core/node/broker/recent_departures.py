@@ -80,7 +80,7 @@ class RecentDepartures:
                 then(now_ms)
 
     def listed(self, now_ms: int) -> list[RegisteredBroker]:
-        """The brokers that clients are told of, by id."""
+        """The brokers that clients get to see, by id."""
         image = self._image
         if not self._fenced_ms:
             return image.alive_brokers()

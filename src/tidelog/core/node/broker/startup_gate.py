@@ -2,7 +2,7 @@
 
 Before it has read its own registration, its metadata is that of another time, or empty. Whoever
 asked it then would hear that a topic does not exist, or who led it long ago. Kafka opens its
-doors only afterwards; here one door serves other nodes as well, so the questions wait behind it.
+listener only afterwards; here one listener serves other nodes as well, so the requests wait.
 
 Which APIs wait is said in their own files (`WAITS_FOR_METADATA`): those that ask about the cluster.
 Produce and Fetch do not: they may be large, and "not here" makes every client look the leader up
@@ -27,7 +27,7 @@ class StartupGate:
         assert request.body is not None
         self._requests.append((request, bytes(request.body)))
 
-    def let_in(self, handle: Handle, now_ms: int) -> None:
+    def open(self, handle: Handle, now_ms: int) -> None:
         """The broker knows the cluster now."""
         requests, self._requests = self._requests, []
         for request, body in requests:

@@ -19,7 +19,7 @@ from tidelog.core.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
 _SIZE_BYTES = 4
-_NOBODY = memoryview(b"")
+_NO_BODY = memoryview(b"")
 
 
 class LocalRequest(Request):
@@ -28,7 +28,7 @@ class LocalRequest(Request):
     __slots__ = ("_message", "_then")
 
     def __init__(self, message: Message, version: int, then: Callable[[Message], None]) -> None:
-        super().__init__(None, message.api_key, version, 0, None, _NOBODY)
+        super().__init__(None, message.api_key, version, 0, None, _NO_BODY)
         self._message = message
         self._then = then
 

@@ -1,4 +1,4 @@
-"""One request and its place in the connection's queue of answers."""
+"""One request, which waits in its connection's queue until it is answered."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ M = TypeVar("M", bound=Message)
 
 
 class Parked(Protocol):
-    """What holds a request back, and must hear when nobody waits for the answer any more."""
+    """What holds a request back, and must know when its connection is gone."""
 
     def drop(self) -> None: ...
 
 
 class Request:
-    """Told once what to answer, at any later time; the connection keeps the order.
+    """Answered once, at any later time; the connection keeps the order.
 
     `body` is a view into the receive buffer: valid only while the handler runs. Without a
     connection it is one of those in forwarded_requests.py.
@@ -88,7 +88,7 @@ class Request:
         self._done(parts)
 
     def answer_nothing(self) -> None:
-        """The client expects no answer (acks=0): give the place in the queue back."""
+        """The client expects no answer (acks=0): leave the queue."""
         self._done(())
 
     def header(self) -> bytes:

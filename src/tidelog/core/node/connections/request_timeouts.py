@@ -28,7 +28,7 @@ class RequestTimeouts:
             queue.pop(item, None)
 
     def expire(self, now_ms: int) -> int:
-        """Tell everyone whose time has come; how many there were."""
+        """Notify everyone whose time has come; returns how many there were."""
         expired = 0
         for timeout_ms in list(self.queues):
             queue = self.queues[timeout_ms]

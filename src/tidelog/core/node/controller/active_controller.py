@@ -184,31 +184,31 @@ class ActiveController:
             session.connection = connection
 
     def change_isrs(
-        self, *, broker_id: int, broker_epoch: int, wishes: Sequence[IsrChange], now_ms: int
+        self, *, broker_id: int, broker_epoch: int, changes: Sequence[IsrChange], now_ms: int
     ) -> list[IsrChanged] | ErrorCode:
         error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
         if error != ErrorCode.NONE:
             return error
-        decision = decide_isr_changes(self.image, self.settings, leader=broker_id, requests=wishes)
+        decision = decide_isr_changes(self.image, self.settings, leader=broker_id, requests=changes)
         self.propose(decision.records, decision.events, now_ms)
         return decision.outcomes
 
     def take_down_directories(
-        self, *, broker_id: int, broker_epoch: int, told: Sequence[Placed], now_ms: int
+        self, *, broker_id: int, broker_epoch: int, reported: Sequence[Placed], now_ms: int
     ) -> list[ErrorCode] | ErrorCode:
         error = refuse_broker_epoch(self.image, broker_id=broker_id, broker_epoch=broker_epoch)
         if error != ErrorCode.NONE:
             return error
         changes, errors = decide_directories(
-            self.image, self.settings, broker_id=broker_id, reported=told
+            self.image, self.settings, broker_id=broker_id, reported=reported
         )
         self.write(changes, now_ms)
         return errors
 
     def elect(
-        self, wishes: Sequence[ElectionRequest], election: Election, now_ms: int
+        self, requests: Sequence[ElectionRequest], election: Election, now_ms: int
     ) -> list[ElectionRequest]:
-        changes, outcomes = decide_elections(self.image, self.settings, wishes, election)
+        changes, outcomes = decide_elections(self.image, self.settings, requests, election)
         self.write(changes, now_ms)
         return outcomes
 

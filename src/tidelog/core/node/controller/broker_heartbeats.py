@@ -33,7 +33,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatOutcome:
-    """What a broker is told."""
+    """The answer to a heartbeat."""
 
     standing: Standing
     is_caught_up: bool

@@ -1,7 +1,7 @@
 """Answers of the controller: given when everything that they rest on is committed.
 
 Also an answer that changes nothing may rest on a decision that is not durable yet. If this node
-loses its office before that, whoever asked hears NOT_CONTROLLER and asks its successor.
+ceases to be the controller before that, the client hears NOT_CONTROLLER and asks its successor.
 """
 
 from __future__ import annotations

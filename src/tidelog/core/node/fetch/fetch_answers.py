@@ -70,7 +70,7 @@ class ParkedFetch:
         A follower does so when it has another partition to ask for; it hears that nothing is new.
         """
         self._unpark()
-        if self.session.is_follower and not self.session.tells_all:
+        if self.session.is_follower and not self.session.sends_all:
             answer(self.node, self.request, self.session, [], now_ms)
         else:
             answer_error(self.request, ErrorCode.INVALID_FETCH_SESSION_EPOCH, self.session.id)
@@ -159,11 +159,11 @@ def _is_urgent(node: Node, entry: SessionPartition, found: FetchPartitionAnswer)
     A deletion is answered when all followers have done it, too. Their high watermark matters at
     once only if clients read there; otherwise it would double the number of fetches.
     """
-    if entry.told_log_start is None:
+    if entry.sent_log_start is None:
         return False
-    if found.log_start_offset != entry.told_log_start:
+    if found.log_start_offset != entry.sent_log_start:
         return True
-    return node.replica_selector is not None and found.high_watermark != entry.told_high_watermark
+    return node.replica_selector is not None and found.high_watermark != entry.sent_high_watermark
 
 
 def _waits(session: FetchSession, answers: Answers, readable: int) -> bool:
@@ -237,7 +237,7 @@ def _unreadable(node: Node, partition: Partition, error: Exception) -> ErrorCode
 def refuse(node: Node, partition: Partition, entry: SessionPartition, call: FetchCall) -> ErrorCode:
     """The first reason not to read: another leader epoch, not the leader, not a replica.
 
-    Clients that can be sent to a follower (those that tell their rack) may read from one.
+    Clients that can be sent to a follower (those that send their rack) may read from one.
     """
     if partition.log.failed is not None:
         return ErrorCode.KAFKA_STORAGE_ERROR
@@ -288,26 +288,26 @@ def answer(
     """Send what was assembled; an incremental session leaves out what its client knows."""
     if session.wants_id:
         node.fetch_sessions.keep(session, now_ms)
-    told: list[tuple[Topic, list[FetchPartitionAnswer]]] = []
+    topics: list[tuple[Topic, list[FetchPartitionAnswer]]] = []
     for entry, found in answers:
-        is_news = session.tells_all or _is_news(entry, found)
+        has_changed = session.sends_all or _has_changed(entry, found)
         if not _is_starved(session, entry, found):
             session.pending.pop(entry, None)
-        if not is_news:
+        if not has_changed:
             continue
         _remember(session, entry, found)
-        if told and told[-1][0] == entry.topic:
-            told[-1][1].append(found)
+        if topics and topics[-1][0] == entry.topic:
+            topics[-1][1].append(found)
         else:
-            told.append((entry.topic, [found]))
+            topics.append((entry.topic, [found]))
     parts = encode_fetch_answer(
-        told,
+        topics,
         request.version,
         prefix=request.header(),
         session_id=session.id,
         endpoints=() if session.is_follower else _endpoints(node, answers),
     )
-    session.tells_all = False
+    session.sends_all = False
     request.answer_parts(cast("list[Part]", parts))
     if not session.id:
         session.close()
@@ -321,33 +321,33 @@ def answer_error(request: Request, code: ErrorCode, session_id: int = 0) -> None
 
 
 def refuse_whole(request: Request, call: FetchCall, code: ErrorCode) -> None:
-    """One error for everything: said at the top, or for each partition where there is no top."""
+    """One error for everything: at the top, or for each partition where there is no top."""
     if request.version >= 7:
         answer_error(request, code)
         return
-    told = [
+    topics = [
         (topic, [FetchPartitionAnswer(p.partition_index, code, -1, -1, -1, []) for p in partitions])
         for topic, partitions in call.topics
     ]
-    parts = encode_fetch_answer(told, request.version, prefix=request.header())
+    parts = encode_fetch_answer(topics, request.version, prefix=request.header())
     request.answer_parts(cast("list[Part]", parts))
 
 
-def _is_news(entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
+def _has_changed(entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
     return (
         found.records_bytes > 0
         or found.error_code != _NONE
         or found.diverging is not None
         or found.preferred_read_replica >= 0
-        or found.high_watermark != entry.told_high_watermark
-        or found.log_start_offset != entry.told_log_start
+        or found.high_watermark != entry.sent_high_watermark
+        or found.log_start_offset != entry.sent_log_start
     )
 
 
 def _is_starved(
     session: FetchSession, entry: SessionPartition, found: FetchPartitionAnswer
 ) -> bool:
-    """There is data, but no room was left for it: it keeps its place, before those that got some.
+    """There is data, but no room was left for it: it stays pending, before those that got some.
 
     A batch that is larger than the limits is given only to the first partition of an answer.
     """
@@ -363,10 +363,10 @@ def _is_starved(
 def _remember(session: FetchSession, entry: SessionPartition, found: FetchPartitionAnswer) -> None:
     """Errors and data that may have been cut short are looked at again next time, and so are those
     who were sent to another replica, should they come all the same."""
-    entry.told_high_watermark = found.high_watermark
-    entry.told_log_start = found.log_start_offset
+    entry.sent_high_watermark = found.high_watermark
+    entry.sent_log_start = found.log_start_offset
     if found.error_code != _NONE or found.diverging is not None:
-        entry.told_high_watermark = None  # a follower that has to cut takes no fences
+        entry.sent_high_watermark = None  # a follower that has to cut takes no fences
     if found.error_code != _NONE or found.records_bytes or found.preferred_read_replica >= 0:
         session.pending[entry] = None
 

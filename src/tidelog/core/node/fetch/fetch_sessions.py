@@ -30,15 +30,15 @@ TOPIC_IDS_FROM = 13
 
 
 class SessionPartition:
-    """One partition of one session: where its client reads, and what it was last told."""
+    """One partition of one session: where its client reads, and what it was last sent."""
 
     __slots__ = (
         "call",
         "fences",
         "partition",
         "session",
-        "told_high_watermark",
-        "told_log_start",
+        "sent_high_watermark",
+        "sent_log_start",
         "topic",
     )
 
@@ -47,8 +47,8 @@ class SessionPartition:
         self.topic = topic
         self.call = call
         self.partition: Partition | None = None
-        self.told_high_watermark: int | None = None
-        self.told_log_start: int | None = None
+        self.sent_high_watermark: int | None = None
+        self.sent_log_start: int | None = None
         self.fences = Fences(self) if session.is_follower else None
 
     def on_partition_changed(self) -> None:
@@ -99,7 +99,7 @@ class Fences:
 
 
 class FetchSession:
-    """Invariant: every entry that its client has not been told about is in `pending`."""
+    """Invariant: every entry that its client does not know yet is in `pending`."""
 
     __slots__ = (
         "entries",
@@ -110,7 +110,7 @@ class FetchSession:
         "outsiders",
         "parked",
         "pending",
-        "tells_all",
+        "sends_all",
         "used_at_ms",
         "uses_topic_ids",
         "wants_id",
@@ -135,11 +135,11 @@ class FetchSession:
         self.outsiders: dict[SessionPartition, None] = {}
         """Where a follower is not in sync: each of its requests asks anew to be let in."""
         self.parked: ParkedFetch | None = None
-        self.tells_all = True
+        self.sends_all = True
         self.used_at_ms = 0
 
     def update(self, call: FetchCall) -> None:
-        """Take over what the client said; what it did not mention stays as it was."""
+        """Take over what the client sent; what it did not name stays as it was."""
         for topic, partitions in call.topics:
             for partition in partitions:
                 key = (topic, partition.partition_index)
@@ -151,7 +151,7 @@ class FetchSession:
                         self.is_follower
                         or entry.call.current_leader_epoch != partition.current_leader_epoch
                     ):
-                        entry.told_high_watermark = None  # an answer before may not have counted
+                        entry.sent_high_watermark = None  # an answer before may not have counted
                     entry.call = partition
                 self.pending[entry] = None
         for topic, indexes in call.forgotten:

@@ -1,11 +1,11 @@
 """A follower of the metadata log: reads from the leader, cuts what the leader does not have.
 
-One question is on its way at a time. A voter's next question leaves only when everything it has
+One request is under way at a time. A voter's next request leaves only when everything it has
 appended is durable here, since its offset is the acknowledgement that counts for the majority.
 Where no leader is known, or the known one does not answer, any voter is asked: it tells who leads.
 
 A leader that ends the connection may be dead. With `tidelog.failure.detection=connection` that is
-found out by knocking, and a dead leader is replaced without waiting for the fetch timeout.
+found out by a probe, and a dead leader is replaced without waiting for the fetch timeout.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.metadata.metadata_records import MetadataUnreadable
 from tidelog.core.node.metadata.quorum_peers import PURPOSE, Backoff
 from tidelog.core.node.metadata.snapshot_download import VERSION as SNAPSHOT_VERSION
-from tidelog.core.node.metadata.snapshot_download import SnapshotDownload, piece_of
+from tidelog.core.node.metadata.snapshot_download import SnapshotDownload, chunk_of
 from tidelog.core.quorum.divergence import cut_point
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.storage.disk import DiskError
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 VERSION = 18
 WAIT_MS_MAX = 500
-"""So long a leader holds a question back that it has nothing new for."""
+"""How long a leader holds a request back that it has nothing new for."""
 LOST = ("closed", "reset", "refused")
 UNKNOWN = -1
 
@@ -63,7 +63,7 @@ class MetadataTruncated:
 
 
 class MetadataFetchClient:
-    """Invariant: at most one question is on its way, on `_link`, to `_target`."""
+    """Invariant: at most one request is under way, on `_link`, to `_target`."""
 
     def __init__(self, port: MetadataPort, metadata: MetadataLog, quorum: MetadataQuorum) -> None:
         self._port = port
@@ -76,12 +76,12 @@ class MetadataFetchClient:
         self._detects_by_connection = settings.text("tidelog.failure.detection") == "connection"
         self._target: Voter | None = None
         self._link: Link | None = None
-        self._is_asking = False
+        self._is_requesting = False
         self._is_taking = False
-        """An answer is being taken: the next question depends on what becomes of it."""
+        """An answer is being taken: the next request depends on what becomes of it."""
         self._leader_when_asked: int | None = None
-        self._asks_around = False
-        """The leader did not answer: the next question goes to somebody else."""
+        self._asks_other_voter = False
+        """The leader did not answer: the next request goes to another voter."""
         self._turn = 0
         self._alarm: Alarm | None = None
         self._snapshot = SnapshotDownload(port, metadata)
@@ -95,10 +95,10 @@ class MetadataFetchClient:
         if self._link is not None:
             self._link.close()
         self._link = self._target = None
-        self._is_asking = False
+        self._is_requesting = False
 
     def look(self, now_ms: int) -> None:
-        """Ask the next question, if it is time for one."""
+        """Send the next request, if it is time for one."""
         machine, log = self._quorum.machine, self._log
         if not machine.wants_fetch or self._is_taking or log.failed is not None:
             return
@@ -107,9 +107,9 @@ class MetadataFetchClient:
         if machine.leader_id not in (None, self._leader_when_asked):
             self.close()  # whatever the former leader would still say is of no interest
             self._backoff.worked()
-            self._asks_around = False
+            self._asks_other_voter = False
             self._snapshot.give_up()
-        if self._is_asking or not self._may_try(now_ms):
+        if self._is_requesting or not self._may_try(now_ms):
             return
         if machine.is_voter and log.synced_end_offset < log.log_end_offset:
             log.want_sync()
@@ -127,8 +127,8 @@ class MetadataFetchClient:
 
     def _next_target(self) -> Voter | None:
         leader_id, others = self._quorum.machine.leader_id, self._quorum.other_voters()
-        asks_leader = leader_id is not None and not (self._asks_around and len(others) > 1)
-        self._asks_around = False
+        asks_leader = leader_id is not None and not (self._asks_other_voter and len(others) > 1)
+        self._asks_other_voter = False
         if asks_leader:
             assert leader_id is not None
             return self._quorum.addresses[leader_id]
@@ -146,19 +146,19 @@ class MetadataFetchClient:
             self._open(target)
         assert self._link is not None
         machine = self._quorum.machine
-        self._is_asking = True
+        self._is_requesting = True
         self._leader_when_asked = machine.leader_id
         asked = self._quorum.log_view.position
 
         def then(answer: Message | NoAnswer, now_ms: int) -> None:
-            self._is_asking = False
+            self._is_requesting = False
             if isinstance(answer, NoAnswer):
                 return  # the link is over, and `on_closed` follows
             self._is_taking = True
             if isinstance(answer, FetchResponse):
                 self._on_answer(target.node_id, asked, answer, now_ms)
             elif isinstance(answer, FetchSnapshotResponse):
-                self._on_piece(target.node_id, answer, now_ms)
+                self._on_chunk(target.node_id, answer, now_ms)
             self._is_taking = False
             self.look(now_ms)
 
@@ -203,11 +203,11 @@ class MetadataFetchClient:
         )
 
     def _on_lost(self, target: Voter, reason: str, now_ms: int) -> None:
-        self._is_asking = False
+        self._is_requesting = False
         self._backoff.failed(now_ms)
         machine, quorum = self._quorum.machine, self._quorum
         if target.node_id == machine.leader_id:
-            self._asks_around = True
+            self._asks_other_voter = True
             if self._detects_by_connection and machine.is_voter and reason in LOST:
                 quorum_epoch = machine.quorum_epoch
 
@@ -223,18 +223,18 @@ class MetadataFetchClient:
     def _on_answer(
         self, source: int, asked: LogPosition, answer: FetchResponse, now_ms: int
     ) -> None:
-        told = _partition_of(answer)
-        if told is None:
+        answered = _partition_of(answer)
+        if answered is None:
             self._backoff.failed(now_ms)
             return
-        current = told.current_leader
+        current = answered.current_leader
         leader_id = None if current.leader_id < 0 else current.leader_id
-        error = ErrorCode.from_wire(told.error_code)
+        error = ErrorCode.from_wire(answered.error_code)
         if (
             self._hears_leader(source, error, leader_id, current.leader_epoch, now_ms)
             and self._quorum.log_view.position == asked
         ):
-            self._take(told, now_ms)
+            self._take(answered, now_ms)
 
     def _hears_leader(
         self, source: int, error: ErrorCode, leader_id: int | None, quorum_epoch: int, now_ms: int
@@ -263,12 +263,12 @@ class MetadataFetchClient:
         else:
             self._backoff.failed(now_ms)
 
-    def _on_piece(self, source: int, answer: FetchSnapshotResponse, now_ms: int) -> None:
-        piece = piece_of(answer)
-        if piece is None:
+    def _on_chunk(self, source: int, answer: FetchSnapshotResponse, now_ms: int) -> None:
+        chunk = chunk_of(answer)
+        if chunk is None:
             self._backoff.failed(now_ms)
-        elif self._hears_leader(source, piece.error, piece.leader_id, piece.quorum_epoch, now_ms):
-            if self._snapshot.on_piece(piece.told):
+        elif self._hears_leader(source, chunk.error, chunk.leader_id, chunk.quorum_epoch, now_ms):
+            if self._snapshot.on_chunk(chunk.partition):
                 self._install(now_ms)
         else:
             self._snapshot.give_up()
@@ -287,20 +287,20 @@ class MetadataFetchClient:
         else:
             self._quorum.step(machine.on_leader_high_watermark(position.end_offset), now_ms)
 
-    def _take(self, told: PartitionData, now_ms: int) -> None:
-        """What the leader of our epoch has for us: a place to cut, a snapshot, or records."""
-        if told.diverging_epoch.epoch >= 0:
-            diverging = told.diverging_epoch
-            self._cut(LogPosition(diverging.epoch, diverging.end_offset), now_ms)
-        elif told.snapshot_id.epoch >= 0:
-            snapshot_id = told.snapshot_id
+    def _take(self, answered: PartitionData, now_ms: int) -> None:
+        """What the leader of our epoch has for us: where to truncate, a snapshot, or records."""
+        if answered.diverging_epoch.epoch >= 0:
+            diverging = answered.diverging_epoch
+            self._truncate(LogPosition(diverging.epoch, diverging.end_offset), now_ms)
+        elif answered.snapshot_id.epoch >= 0:
+            snapshot_id = answered.snapshot_id
             self._begin_snapshot(LogPosition(snapshot_id.epoch, snapshot_id.end_offset), now_ms)
         else:
-            if told.records:
-                self._append(memoryview(told.records), now_ms)
-            if told.high_watermark >= 0 and self._log.failed is None:
+            if answered.records:
+                self._append(memoryview(answered.records), now_ms)
+            if answered.high_watermark >= 0 and self._log.failed is None:
                 machine = self._quorum.machine
-                ready = machine.on_leader_high_watermark(told.high_watermark)
+                ready = machine.on_leader_high_watermark(answered.high_watermark)
                 self._quorum.step(ready, now_ms)
 
     def _append(self, records: memoryview, now_ms: int) -> None:
@@ -313,7 +313,7 @@ class MetadataFetchClient:
         if appended.error != ErrorCode.NONE:
             port.on_log_failed(log)
 
-    def _cut(self, diverging: LogPosition, now_ms: int) -> None:
+    def _truncate(self, diverging: LogPosition, now_ms: int) -> None:
         log, machine, port = self._log, self._quorum.machine, self._port
         before = log.log_end_offset
         end_offset = cut_point(diverging, self._quorum.log_view)
@@ -338,7 +338,7 @@ class MetadataFetchClient:
 
 
 def _partition_of(answer: FetchResponse) -> PartitionData | None:
-    """None: the answer is about something else, or an error of the whole question."""
+    """None: the answer is about something else, or an error of the whole request."""
     if answer.error_code or not answer.responses or not answer.responses[0].partitions:
         return None
     if answer.responses[0].topic_id != METADATA_TOPIC_ID:

@@ -287,7 +287,7 @@ class MetadataLog:
     # Committing
 
     def commit(self, end_offset: int, now_ms: int) -> None:
-        """The one place where decisions become true: the quorum has agreed up to here.
+        """The one place where decisions take effect: the quorum has agreed up to here.
 
         Whoever hears of it may propose more; that is taken up by the loop that is running.
         """

@@ -57,7 +57,7 @@ class QuorumDescription:
 
 
 class MetadataQuorum:
-    """Invariant: nothing is told that the machine has asked to store first."""
+    """Invariant: nothing is sent before the machine has it stored."""
 
     def __init__(self, port: MetadataPort, metadata: MetadataLog) -> None:
         self._port = port
@@ -170,7 +170,7 @@ class MetadataQuorum:
             log_view.counts_unsynced = False
 
     def resign(self, now_ms: int) -> None:
-        """At a clean stop: the others elect somebody at once."""
+        """At a clean stop: the others elect a leader at once."""
         self.is_stopping = True
         self.step(self.machine.resign(now_ms), now_ms)
         self.fetch_client.close()
@@ -209,7 +209,7 @@ class MetadataQuorum:
         self.step(self.machine.on_synced(now_ms), now_ms)
 
     def refuse_as_leader(self, quorum_epoch: int) -> ErrorCode:
-        """Why a question to the leader of this epoch is not ours to answer."""
+        """Why a request to the leader of this epoch is not ours to answer."""
         machine = self.machine
         if quorum_epoch < machine.quorum_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH

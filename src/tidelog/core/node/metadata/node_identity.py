@@ -1,10 +1,10 @@
 """Whose directories these are: each one says its cluster, its node and its own id.
 
 A fresh directory is claimed at its first start, without a separate formatting step. A directory of
-another node or another cluster is refused, because its records would be told as ours.
+another node or another cluster is refused, because its records would be served as ours.
 
-Nodes of one cluster must agree on its id before they have exchanged a word: each question among
-voters carries it, so that nodes of different clusters never elect each other. So several voters
+Nodes of one cluster must agree on its id before their first exchange: each request among voters
+carries it, so that nodes of different clusters never elect each other. So several voters
 must be given one; only a node alone may make one up.
 """
 

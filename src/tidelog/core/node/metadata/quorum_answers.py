@@ -27,7 +27,7 @@ def refuse_whole(node: Node, cluster_id: str | None, topics: Sequence[Any]) -> E
 
 
 def refuse_past(node: Node, quorum_epoch: int, leader_id: int) -> ErrorCode:
-    """Why a leader's word is not taken: it is of the past, or of nobody."""
+    """Why a leader is not believed: it is of a past epoch, or names no node."""
     if quorum_epoch < node.quorum.quorum_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.INVALID_REQUEST if leader_id < 0 else ErrorCode.NONE

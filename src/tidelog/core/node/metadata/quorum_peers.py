@@ -1,6 +1,6 @@
-"""Questions to the other voters: votes, and who leads. One link each; repeated until answered.
+"""Requests to the other voters: votes, and who leads. One link each; repeated until answered.
 
-What to ask is the machine's standing wish. The same wish is on its way to a voter once at a time.
+What to ask is decided by the machine. The same request is on its way to a voter once at a time.
 A voter that cannot be reached is tried again after a while, and after a longer one each time.
 """
 
@@ -50,7 +50,7 @@ NO_DIRECTORY = bytes(16)
 
 
 class Backoff:
-    """How long to leave somebody alone after failures in a row."""
+    """How long to leave a peer alone after failures in a row."""
 
     def __init__(self, first_ms: int) -> None:
         self._first_ms = first_ms
@@ -75,12 +75,12 @@ class QuorumPeer:
         self.backoff = backoff
         self.link: Link | None = None
         self.asked: Call | None = None
-        """The newest question without an answer."""
+        """The newest request without an answer."""
         self.alarm: Alarm | None = None
 
 
 class QuorumPeers:
-    """Inputs: `look`, after anything that may have changed the machine's wishes."""
+    """Inputs: `look`, after anything that may have changed what the machine asks for."""
 
     def __init__(self, port: MetadataPort, metadata: MetadataLog, quorum: MetadataQuorum) -> None:
         self._port = port
@@ -96,15 +96,15 @@ class QuorumPeers:
         ]
 
     def look(self, now_ms: int) -> None:
-        """Ask what is wished for and not on its way."""
+        """Send what the machine asks for and is not on its way."""
         machine = self._quorum.machine
         for peer in self._peers:
-            wish = machine.request_for(peer.voter.node_id, now_ms)
-            if wish is None:
+            call = machine.request_for(peer.voter.node_id, now_ms)
+            if call is None:
                 if peer.link is None and self._is_looking_around and self._may_try(peer, now_ms):
                     self._open(peer)
-            elif wish != peer.asked and self._may_try(peer, now_ms):
-                self._ask(peer, wish, now_ms)
+            elif call != peer.asked and self._may_try(peer, now_ms):
+                self._ask(peer, call, now_ms)
 
     @property
     def _is_looking_around(self) -> bool:
@@ -233,7 +233,7 @@ def _heard(answer: Message) -> tuple[ErrorCode, int | None, int, bool] | None:
     assert isinstance(answer, VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse)
     if answer.error_code or not answer.topics or not answer.topics[0].partitions:
         return None
-    told = answer.topics[0].partitions[0]
-    leader_id = None if told.leader_id < 0 else told.leader_id
-    is_granted = getattr(told, "vote_granted", False)
-    return ErrorCode.from_wire(told.error_code), leader_id, told.leader_epoch, is_granted
+    partition = answer.topics[0].partitions[0]
+    leader_id = None if partition.leader_id < 0 else partition.leader_id
+    is_granted = getattr(partition, "vote_granted", False)
+    return ErrorCode.from_wire(partition.error_code), leader_id, partition.leader_epoch, is_granted

@@ -30,7 +30,7 @@ class SnapshotChunk(NamedTuple):
     error: ErrorCode
     leader_id: int | None
     quorum_epoch: int
-    told: FetchSnapshotResponsePartition
+    partition: FetchSnapshotResponsePartition
 
 
 class SnapshotDownload:
@@ -70,29 +70,31 @@ class SnapshotDownload:
             topics=[topic],
         )
 
-    def on_piece(self, told: FetchSnapshotResponsePartition) -> bool:
+    def on_chunk(self, partition: FetchSnapshotResponsePartition) -> bool:
         """True if the snapshot is whole now. What does not fit makes us begin again."""
-        snapshot_id = told.snapshot_id
+        snapshot_id, records = partition.snapshot_id, partition.unaligned_records
         fits = (
             LogPosition(snapshot_id.epoch, snapshot_id.end_offset) == self.position
-            and told.position == len(self.content)
-            and len(told.unaligned_records) > 0
-            and len(self.content) + len(told.unaligned_records) <= told.size <= SNAPSHOT_BYTES_MAX
+            and partition.position == len(self.content)
+            and len(partition.unaligned_records) > 0
+            and len(self.content) + len(partition.unaligned_records)
+            <= partition.size
+            <= SNAPSHOT_BYTES_MAX
         )
         if not fits:
             self.give_up()
             return False
-        self.content += told.unaligned_records
-        return len(self.content) == told.size
+        self.content += records
+        return len(self.content) == partition.size
 
 
-def piece_of(answer: FetchSnapshotResponse) -> SnapshotChunk | None:
-    """None: the answer is an error of the whole question, or about something else."""
+def chunk_of(answer: FetchSnapshotResponse) -> SnapshotChunk | None:
+    """None: the answer is an error of the whole request, or about something else."""
     if answer.error_code or not answer.topics or not answer.topics[0].partitions:
         return None
-    told = answer.topics[0].partitions[0]
-    current = told.current_leader
+    partition = answer.topics[0].partitions[0]
+    current = partition.current_leader
     leader_id = None if current.leader_id < 0 else current.leader_id
     return SnapshotChunk(
-        ErrorCode.from_wire(told.error_code), leader_id, current.leader_epoch, told
+        ErrorCode.from_wire(partition.error_code), leader_id, current.leader_epoch, partition
     )

@@ -49,7 +49,7 @@ def leader_epoch_of(raw: int) -> int | None:
 
 
 def refuse_unhosted(node: Node, topic: Topic, index: int) -> ErrorCode:
-    """Why a partition is not here: another broker has it, or nobody."""
+    """Why a partition is not here: another broker has it, or none."""
     found = _topic(node, topic)
     if found is not None and 0 <= index < len(found.partitions):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -59,7 +59,7 @@ def refuse_unhosted(node: Node, topic: Topic, index: int) -> ErrorCode:
 
 
 def leader_of(node: Node, topic: Topic, index: int) -> tuple[int, int]:
-    """The leader and its epoch as answers tell them: -1 is nobody."""
+    """The leader and its epoch as answers show them: -1 is none."""
     partition = node.find_partition(topic, index)
     if partition is not None:
         leader = partition.leader_id

@@ -78,7 +78,7 @@ class _Hashable(SimpleNamespace):
 
 
 def test_even_the_only_directory_is_told_when_the_metadata_names_another() -> None:
-    cluster = Brokers(1, 2, grants_wishes=False)
+    cluster = Brokers(1, 2, grants_proposals=False)
     assert not cluster.wishes, "both are where the metadata says"
 
     cluster.apply(

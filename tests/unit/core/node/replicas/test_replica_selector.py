@@ -44,7 +44,7 @@ def test_without_the_selector_everybody_reads_from_the_leader() -> None:
 def test_a_follower_that_left_the_set_or_is_fenced_is_not_named(cluster: Brokers) -> None:
     cluster.fence(2)
     assert cluster.client(1).fetch(0, rack="b").partition.preferred_read_replica == 3
-    cluster.grants_wishes = False
+    cluster.grants_proposals = False
     cluster.set_isr(1, 2)
     assert cluster.client(1).fetch(0, rack="b").partition.preferred_read_replica == -1
 
