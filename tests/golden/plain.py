@@ -9,45 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tidelog.core.node.api import HANDLERS
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Array, Message, Nested, Struct
 
-API_KEYS = {
-    "Produce": 0,
-    "Fetch": 1,
-    "ListOffsets": 2,
-    "Metadata": 3,
-    "FindCoordinator": 10,
-    "ApiVersions": 18,
-    "CreateTopics": 19,
-    "DeleteTopics": 20,
-    "DeleteRecords": 21,
-    "InitProducerId": 22,
-    "OffsetForLeaderEpoch": 23,
-    "DescribeConfigs": 32,
-    "CreatePartitions": 37,
-    "ElectLeaders": 43,
-    "IncrementalAlterConfigs": 44,
-    "ListPartitionReassignments": 46,
-    "Vote": 52,
-    "BeginQuorumEpoch": 53,
-    "EndQuorumEpoch": 54,
-    "DescribeQuorum": 55,
-    "AlterPartition": 56,
-    "UpdateFeatures": 57,
-    "Envelope": 58,
-    "FetchSnapshot": 59,
-    "DescribeCluster": 60,
-    "DescribeProducers": 61,
-    "BrokerRegistration": 62,
-    "BrokerHeartbeat": 63,
-    "UnregisterBroker": 64,
-    "AllocateProducerIds": 67,
-    "AssignReplicasToDirs": 73,
-    "DescribeTopicPartitions": 75,
-}
-"""The APIs that are compared, by Kafka's names."""
+API_KEYS = {MESSAGES[key][0].__name__.removesuffix("Request"): key for key in HANDLERS}
+"""The APIs that are compared, by Kafka's names: all that are served."""
 
 API_VERSIONS = 18
 

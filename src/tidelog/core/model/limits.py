@@ -1,4 +1,7 @@
-"""Every bound of a node, with its unit, in one place, and how the bounds agree with each other."""
+"""Bounds of a node, with their units, and how they agree with each other.
+
+A bound that has to agree with no other stands beside the code that keeps it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ MIB = 2**20
 REQUEST_BYTES_MAX = 100 * MIB
 """Kafka's default of `socket.request.max.bytes`: a larger frame closes its connection."""
 UNANSWERED_REQUESTS_MAX = 64
-"""Per connection; with that many open questions nothing more is read from it."""
+"""Per connection; with that many unanswered requests nothing more is read from it."""
 RECEIVE_BUFFER_BYTES = 64 * KIB
 """What a connection starts with; it grows only as bytes arrive."""
 PARTIAL_FRAMES_BYTES_MAX = 256 * MIB

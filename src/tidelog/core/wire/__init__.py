@@ -1,1 +1,1 @@
-"""Bytes to messages and back: the only room that knows protocol versions."""
+"""Bytes to messages and back, in every version of the protocol."""

@@ -1,8 +1,8 @@
 """The language in which messages are written down: one class per struct, one line per field.
 
 A field line says its kind and the versions that have it; the annotation is what callers see.
-The codecs (codec.py) are generated from these lines, so they are the only place that knows
-the layout of a message. Usage::
+The codecs (codec.py) are generated from these lines. The layout of Produce and Fetch is written a
+second time, by hand, for speed (`*_fast.py`, fetch_follower.py); tests hold the two equal. Usage::
 
     from tidelog.core.wire.codec import MalformedMessage, decode, encode
     from tidelog.core.wire.schema import Message, Struct, array, int16, int32, string

@@ -37,8 +37,8 @@ M = TypeVar("M", bound=Message)
 Then = Callable[[], None]
 
 NODE_ID = 9
-SESSION_MS = 9_000
 """The controller is no broker: its id is none of theirs."""
+SESSION_MS = 9_000
 
 
 class OfficeLog:
