@@ -27,7 +27,7 @@ def disk(root: str) -> OsDisk:
 
 def durable(disk: OsDisk) -> list[SyncResult]:
     """All wishes carried out."""
-    for lane in disk._lanes.values():
+    for lane in disk._sync_threads.values():
         lane.stop()
     return disk.collect()
 
