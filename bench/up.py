@@ -11,7 +11,7 @@ BROKERS = 3
 
 def up_command(*, data: Path, port: int) -> list[str]:
     """In the foreground: whoever ends it ends the brokers."""
-    if find_spec("tidelog.cli.up") is None:
+    if find_spec("tidelog.cli.cluster.up") is None:
         return [sys.executable, "-m", "bench.up", str(data), str(port)]
     command = [sys.executable, "-m", "tidelog.cli.main", "up", "--brokers", str(BROKERS)]
     return [*command, "--data", str(data), "--port", str(port)]

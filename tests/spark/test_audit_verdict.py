@@ -19,7 +19,7 @@ from tests.spark.audit_histories import (
     ok,
     run,
 )
-from tidelog.cli.audit_report import CLASSES
+from tidelog.cli.audit.report import CLASSES
 from tidelog.spark.audit.transactions import ABORTED, OPEN
 
 THREE = [held(0, "v0"), held(1, "v1"), held(2, "v2")]

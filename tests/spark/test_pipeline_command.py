@@ -22,7 +22,7 @@ from tests.process.command_line import COMMAND
 from tests.process.waiting import PATIENCE_S, wait_until
 from tests.spark.orders import Orders, check_tables, pipeline_file, rows_of
 from tests.spark.topics import NewTopic
-from tidelog.cli.pipeline_show import HEADER
+from tidelog.cli.pipeline.show import HEADER
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark-command")]
 START_WITHIN_S = 3 * PATIENCE_S

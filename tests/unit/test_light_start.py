@@ -27,8 +27,9 @@ sys.argv[1:] = ["--help"]
 tidelog.cli.main.main()
 """
 UP = """\
-from tidelog.cli import main, up_run
-from tidelog.cli.up_options import plain_up_options
+from tidelog.cli import main
+from tidelog.cli.cluster import up_run
+from tidelog.cli.cluster.up_options import plain_up_options
 sys.argv[1:] = ["up", "--help"]
 main.main()
 """

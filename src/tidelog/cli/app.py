@@ -9,21 +9,13 @@ from typing import Annotated
 import typer
 
 from tidelog import __version__
-from tidelog.cli import (
-    audit,
-    consume,
-    demo,
-    down,
-    elect,
-    fault,
-    lab,
-    pipeline,
-    produce,
-    quorum,
-    status,
-    topic,
-    up,
-)
+from tidelog.cli import demo, elect, lab, quorum
+from tidelog.cli.audit.command import audit
+from tidelog.cli.cluster import down, fault, status, up
+from tidelog.cli.consume.command import consume
+from tidelog.cli.pipeline.command import app as pipeline
+from tidelog.cli.produce.command import produce
+from tidelog.cli.topic.command import app as topic
 
 app = typer.Typer(
     name="tidelog",
@@ -38,14 +30,14 @@ app.command()(up.up)
 app.command()(status.status)
 app.command()(down.down)
 app.add_typer(fault.app)
-app.add_typer(topic.app)
-app.command()(produce.produce)
-app.command()(consume.consume)
+app.add_typer(topic)
+app.command()(produce)
+app.command()(consume)
 app.command()(elect.elect)
 app.add_typer(quorum.app)
 app.add_typer(lab.app)
-app.command()(audit.audit)
-app.add_typer(pipeline.app)
+app.command()(audit)
+app.add_typer(pipeline)
 
 
 class LogLevel(StrEnum):

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.ending import Misused
-from tidelog.cli.spelling import pairs, properties
+from tidelog.cli.exit_codes import Misused
+from tidelog.cli.option_values import pairs, properties
 from tidelog.cluster.durations import duration_ms
 from tidelog.cluster.errors import ClusterUsageError
 

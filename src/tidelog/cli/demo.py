@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from tidelog.cli.ending import Misused, complain, one_line, verb
+from tidelog.cli.exit_codes import Misused, complain, one_line, verb
 
 FOUND_SOMETHING = 1
 COULD_NOT_RUN = 2
@@ -100,7 +100,7 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
     """The exit code."""
     from rich.console import Console
 
-    from tidelog.cli.audit_report import PIPE_COLUMNS
+    from tidelog.cli.audit.report import PIPE_COLUMNS
     from tidelog.cli.demo_report import print_account
     from tidelog.demo.errors import DemoFailed
     from tidelog.demo.mission import DemoOptions, run
@@ -125,7 +125,7 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
 
 def _check(bootstrap: str | None) -> None:
     """Everything that can be known before anything is started."""
-    from tidelog.cli.pipeline import check_addresses
+    from tidelog.cli.pipeline.command import check_addresses
     from tidelog.spark.java import JavaMissing, ensure_java
     from tidelog.spark.session import SparkMissing, require_spark
 

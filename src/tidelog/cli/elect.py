@@ -17,8 +17,8 @@ from tidelog.cli.client_options import (
     Timeout,
     access,
 )
-from tidelog.cli.ending import FAILED, Misused, complain, refusal, verb
-from tidelog.cli.spelling import topic_partition
+from tidelog.cli.exit_codes import FAILED, Misused, complain, refusal, verb
+from tidelog.cli.option_values import topic_partition
 
 if TYPE_CHECKING:
     from tidelog.core.model.ids import TopicPartition

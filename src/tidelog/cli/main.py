@@ -68,11 +68,11 @@ def run_plain_broker(options: dict[str, list[str]]) -> int:
 
 def run_plain_up(arguments: Sequence[str]) -> None:
     """Start a cluster if there is nothing to explain."""
-    from tidelog.cli.up_options import plain_up_options
+    from tidelog.cli.cluster.up_options import plain_up_options
 
     options = plain_up_options(arguments)
     if options is not None:
-        from tidelog.cli.up_run import run_up
+        from tidelog.cli.cluster.up_run import run_up
 
         sys.exit(run_up(options))
 

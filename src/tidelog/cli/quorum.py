@@ -17,9 +17,9 @@ from tidelog.cli.client_options import (
     Timeout,
     access,
 )
-from tidelog.cli.columns import cell, columns
-from tidelog.cli.ending import VerbFailed, refusal, verb
-from tidelog.cli.topic_words import topic_id_text
+from tidelog.cli.exit_codes import VerbFailed, refusal, verb
+from tidelog.cli.text_columns import cell, columns
+from tidelog.cli.topic.tables import topic_id_text
 
 if TYPE_CHECKING:
     from tidelog.client.admin.cluster import QuorumInfo, QuorumReplica

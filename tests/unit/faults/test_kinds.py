@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.reading import ROOT
-from tidelog.cli.fault import app
+from tidelog.cli.cluster.fault import app
 from tidelog.cluster.cluster import Cluster
 from tidelog.faults.fields import REQUIRED
 from tidelog.faults.kinds import FAULTS, LAB_FAULTS, RULE_FIELDS, FaultKind, Parameter, Value

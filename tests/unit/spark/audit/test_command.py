@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tests.process.ports import free_port
 from tests.unit.spark.audit.journals import begin, end, entry, write
 from tidelog.cli.app import app
-from tidelog.cli.audit_report import print_report
+from tidelog.cli.audit.report import print_report
 from tidelog.spark import session
 from tidelog.spark.audit import launcher
 from tidelog.spark.audit.audited_topic import AuditedPartition, AuditedTopic

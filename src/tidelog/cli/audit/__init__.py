@@ -1,0 +1,1 @@
+"""`tidelog audit`: its options and its report."""

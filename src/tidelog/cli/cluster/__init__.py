@@ -1,0 +1,1 @@
+"""`tidelog up`, `status`, `down` and `fault`: local clusters of broker processes."""

@@ -1,0 +1,1 @@
+"""`tidelog consume`: its options, what to read, and the run."""

@@ -1,0 +1,1 @@
+"""`tidelog pipeline`: check and run pipelines on Spark."""

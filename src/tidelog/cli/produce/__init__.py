@@ -1,0 +1,1 @@
+"""`tidelog produce`: its options, and the run."""

@@ -1,0 +1,1 @@
+"""`tidelog topic`: create, list, describe, delete and alter topics."""

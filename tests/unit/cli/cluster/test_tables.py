@@ -1,0 +1,171 @@
+"""A cluster's status as rows and lines: what is wrong must be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
+
+from tidelog.cli.cluster.live_table import picture
+from tidelog.cli.cluster.tables import (
+    changes,
+    fault_rows,
+    headline,
+    node_rows,
+    partition_rows,
+    summary,
+)
+from tidelog.cluster.fault_registry import ActiveFault
+from tidelog.cluster.status import (
+    ClusterStatus,
+    NodeStatus,
+    PartitionStatus,
+    status_as_json,
+)
+
+
+def node(node_id: int, state: str = "up", **fields: object) -> NodeStatus:
+    usual: dict[str, object] = {
+        "roles": ("broker", "controller"),
+        "rack": None,
+        "address": f"127.0.0.1:{9091 + node_id}",
+        "pid": None if state == "down" else 100 + node_id,
+        "is_active_controller": node_id == 1,
+        "log_path": f"node-{node_id}/broker.log",
+    }
+    return NodeStatus(id=node_id, state=state, **{**usual, **fields})  # type: ignore[arg-type]
+
+
+ORDERS = PartitionStatus(
+    topic="orders",
+    partition=0,
+    leader=1,
+    leader_epoch=5,
+    isr=(1, 2, 3),
+    replicas=(1, 2, 3),
+    high_watermark=1_000,
+    log_end_offsets={1: 1_005, 2: 1_000, 3: 1_000},
+)
+HEALTHY = ClusterStatus(
+    cluster_id="local-1",
+    data="data",
+    bootstrap_servers="127.0.0.1:9092",
+    profile="tidelog",
+    controller=1,
+    quorum_epoch=3,
+    nodes=(node(1), node(2), node(3)),
+    partitions=(ORDERS,),
+    partitions_total=1,
+    faults=(),
+)
+KILLED = ActiveFault(id="f1", what="kill", text="killed broker 1", nodes=(1,))
+AFTER_A_DEATH = replace(
+    HEALTHY,
+    controller=2,
+    nodes=(node(1, "down", is_active_controller=False), node(2), node(3)),
+    partitions=(replace(ORDERS, leader=2, leader_epoch=6, isr=(3, 2)),),
+    faults=(KILLED,),
+)
+
+
+def test_rows_of_nodes_show_state_roles_and_what_they_lead() -> None:
+    rows = node_rows(HEALTHY)
+    assert rows[0] == (
+        *("1", "up", "broker,controller (active)", "-", "127.0.0.1:9092", "101", "1"),
+    )
+    voter = replace(HEALTHY, nodes=(node(4, "down", roles=("controller",), rack="a"),))
+    assert node_rows(voter) == [("4", "down", "controller", "a", "127.0.0.1:9095", "-", "-")]
+
+
+def test_rows_of_partitions_show_who_leads_and_who_lags() -> None:
+    [row] = partition_rows([replace(ORDERS, isr=(3, 1))])
+    assert row == ("orders-0", "1", "5", "1,3", "2", "1000", "1:1005 2:1000 3:1000")
+    nobody = replace(ORDERS, leader=None, isr=(), high_watermark=None, log_end_offsets={})
+    assert partition_rows([nobody]) == [("orders-0", "-", "5", "-", "1,2,3", "-", "-")]
+
+
+def test_rows_of_faults_show_their_end() -> None:
+    ending = ActiveFault(id="f2", what="cut", text="cut 1 <-> 2", until_ms=5_000)
+    assert fault_rows([KILLED, ending], wall_ms=2_000) == [
+        ("f1", "killed broker 1", "when undone"),
+        ("f2", "cut 1 <-> 2", "in 3 s"),
+    ]
+
+
+def test_the_summary_counts_what_is_wrong() -> None:
+    assert summary(HEALTHY, shown=1) == "1 partition, all led, all in sync"
+    assert summary(AFTER_A_DEATH, shown=1) == "1 partition, all led, 1 not fully in sync"
+    led_by_the_dead = replace(AFTER_A_DEATH, partitions=(ORDERS,))
+    assert "1 without a living leader" in summary(led_by_the_dead, shown=1)
+    assert summary(replace(HEALTHY, partitions_total=None), shown=0).startswith("no broker answers")
+    assert summary(replace(HEALTHY, partitions=(), partitions_total=0), shown=0) == "no topics yet"
+    many = replace(HEALTHY, partitions_total=5_000)
+    assert summary(many, shown=1) == "5000 partitions, all led, all in sync, the first 1 are shown"
+
+
+def test_the_headline_says_whether_anything_runs() -> None:
+    assert "active controller 1" in headline(HEALTHY)
+    dead = replace(HEALTHY, nodes=tuple(node(each, "down") for each in (1, 2, 3)))
+    assert headline(dead) == "cluster local-1: not running"
+
+
+def test_nothing_new_is_no_line() -> None:
+    assert changes(HEALTHY, HEALTHY) == []
+    grown = replace(HEALTHY, partitions=(replace(ORDERS, high_watermark=2_000),))
+    assert changes(HEALTHY, grown) == []
+
+
+def test_a_death_is_told_in_lines_and_so_is_the_return() -> None:
+    assert changes(HEALTHY, AFTER_A_DEATH) == [
+        "active controller: 1 -> 2",
+        "node 1: up -> down",
+        "orders-0: leader 1 -> 2, leader epoch 6",
+        "orders-0: isr 1,2,3 -> 2,3",
+        "fault f1: killed broker 1",
+    ]
+    assert "fault f1 is over" in changes(AFTER_A_DEATH, HEALTHY)
+
+
+def test_topics_come_and_go_but_silence_is_no_deletion() -> None:
+    nothing = replace(HEALTHY, partitions=(), partitions_total=0)
+    assert changes(nothing, HEALTHY) == ["orders-0: new, leader 1, isr 1,2,3"]
+    assert changes(HEALTHY, nothing) == ["orders-0: gone"]
+    assert changes(HEALTHY, replace(nothing, partitions_total=None)) == []
+
+
+def test_health_needs_everybody() -> None:
+    assert HEALTHY.is_healthy and not HEALTHY.is_down
+    assert not AFTER_A_DEATH.is_healthy
+    assert not replace(HEALTHY, controller=None).is_healthy
+    assert not replace(HEALTHY, partitions=(replace(ORDERS, leader=None),)).is_healthy
+
+
+def test_the_document_for_programs_has_everything() -> None:
+    document = status_as_json(AFTER_A_DEATH)
+    assert document["controller"] == 2
+    assert document["is_healthy"] is False
+    assert document["nodes"][0]["state"] == "down"
+    assert document["partitions"][0]["log_end_offsets"] == {"1": 1_005, "2": 1_000, "3": 1_000}
+    assert document["faults"][0]["nodes"] == [1]
+
+
+def test_the_live_picture_shows_nodes_partitions_and_faults_and_fits_the_window() -> None:
+    console = Console(width=140, height=40, record=True, file=StringIO())
+    console.print(picture(AFTER_A_DEATH, lines=40))
+    text = console.export_text()
+    for word in (
+        "broker,controller",
+        "orders-0",
+        "1:1005 2:1000 3:1000",
+        "killed broker 1",
+        "down",
+    ):
+        assert word in text
+    many = replace(
+        HEALTHY,
+        partitions=tuple(replace(ORDERS, partition=each) for each in range(200)),
+        partitions_total=200,
+    )
+    console.print(picture(many, lines=30))
+    assert len(console.export_text().splitlines()) <= 30
