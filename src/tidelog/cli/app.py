@@ -49,8 +49,8 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-def _version(is_asked: bool) -> None:
-    if is_asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         print(f"tidelog {__version__}")
         raise typer.Exit
 

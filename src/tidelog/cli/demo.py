@@ -21,14 +21,14 @@ RATE = 100
 PAUSE_S = 4.0
 
 
-class Story(StrEnum):
+class DemoStory(StrEnum):
     """What is played."""
 
     MISSION = "mission"
     LEADER = "leader"
 
 
-StoryOption = Annotated[Story, typer.Argument(metavar="[STORY]", help="mission, or leader.")]
+StoryOption = Annotated[DemoStory, typer.Argument(metavar="[STORY]", help="mission, or leader.")]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
@@ -52,7 +52,7 @@ Keep = Annotated[
 
 
 def demo(
-    story: StoryOption = Story.MISSION,
+    story: StoryOption = DemoStory.MISSION,
     bootstrap: Bootstrap = None,
     rate: Rate = RATE,
     pause: Pause = PAUSE_S,
@@ -85,7 +85,7 @@ def demo(
     """
     # Size: the options of one command and the help that teaches them.
     with verb("demo"):
-        if story is Story.LEADER:
+        if story is DemoStory.LEADER:
             if bootstrap is not None or keep is not None:
                 raise Misused("leader takes neither --bootstrap nor --keep: it has its own brokers")
             from tidelog.cli.demo_leader import demo_leader
@@ -113,9 +113,9 @@ def play(directory: Path, *, bootstrap: str | None, rate: int, pause_s: float) -
     def say(text: str) -> None:
         console.print(f"[dim]{time.monotonic() - started_s:5.1f} s[/dim]  {text}")
 
-    wish = DemoOptions(directory=directory, rate=rate, pause_s=pause_s, bootstrap=bootstrap)
+    options = DemoOptions(directory=directory, rate=rate, pause_s=pause_s, bootstrap=bootstrap)
     try:
-        account = run(wish, say)
+        account = run(options, say)
     except DemoFailed as error:
         complain("demo", f"could not run: {error}")
         return COULD_NOT_RUN

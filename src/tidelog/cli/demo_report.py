@@ -27,12 +27,12 @@ def rows(account: Account, sink: str) -> list[Row]:
         f"{account.orders:,} orders, {account.repeats:,} of them sent twice, and "
         f"{account.broken:,} broken records"
     )
-    told = "the brokers promised to keep it"
+    promise = "the brokers promised to keep it"
     if account.refused or account.unknown:
-        told += f"; {account.refused:,} were refused, of {account.unknown:,} nobody knows"
+        promise += f"; {account.refused:,} were refused, of {account.unknown:,} nobody knows"
     return [
         ("sent", f"{account.sent:,}", parts),
-        ("acknowledged", f"{account.acknowledged:,}", told),
+        ("acknowledged", f"{account.acknowledged:,}", promise),
         ("kept", f"{account.kept:,}", "acknowledged, and in the topic where the brokers said"),
         ("lost", f"{account.lost:,}", "acknowledged, and not in the topic"),
         ("duplicated", f"{account.duplicated:,}", "in the topic more often than it was sent"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidelog.core.model.ids import TopicPartition
 
 
-class Kind(StrEnum):
+class ElectionKindOption(StrEnum):
     """Who may be elected."""
 
     PREFERRED = "preferred"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 def elect(
-    kind: Annotated[Kind, typer.Argument(metavar="preferred|unclean")],
+    kind: Annotated[ElectionKindOption, typer.Argument(metavar="preferred|unclean")],
     names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC-0]…")] = None,
     all_topics: Annotated[
         bool, typer.Option("--all-topics", help="Every partition that can be helped.")
@@ -58,17 +58,19 @@ def elect(
     """
     # Size: the options of one command and the help that teaches them.
     with verb("elect"):
-        asked = _asked(names, all_topics=all_topics)
+        requested = _requested(names, all_topics=all_topics)
         at = access(bootstrap, command_config, timeout)
         from tidelog.client.admin.cluster import PREFERRED, UNCLEAN, elect_leaders
         from tidelog.client.shells.blocking_clients import Admin
         from tidelog.core.model.errors import ErrorCode
 
-        question = elect_leaders(PREFERRED if kind == Kind.PREFERRED else UNCLEAN, asked)
+        question = elect_leaders(
+            PREFERRED if kind == ElectionKindOption.PREFERRED else UNCLEAN, requested
+        )
         with Admin(at.settings) as admin:
-            told = admin.ask(question, timeout_s=at.timeout_s)
+            outcomes = admin.ask(question, timeout_s=at.timeout_s)
         failures = 0
-        for name, outcome in sorted(told.items()):
+        for name, outcome in sorted(outcomes.items()):
             is_needless = outcome.error == ErrorCode.ELECTION_NOT_NEEDED
             error = None if outcome.is_ok else outcome.error.name
             if as_json:
@@ -87,13 +89,13 @@ def elect(
             if error is not None and not is_needless:
                 failures += 1
                 complain("elect", f"{name}: {refusal(error, outcome.message, 'not elected')}")
-        if not told and not as_json:
+        if not outcomes and not as_json:
             print("no election needed")
         if failures:
             raise typer.Exit(FAILED)
 
 
-def _asked(names: list[str] | None, *, all_topics: bool) -> list[TopicPartition] | None:
+def _requested(names: list[str] | None, *, all_topics: bool) -> list[TopicPartition] | None:
     if all_topics == bool(names):
         raise Misused("say which partitions, such as orders-0, or --all-topics")
     try:

@@ -87,7 +87,7 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self.is_asked = False
+        self.is_requested = False
         self._is_waiting = False
         self._before: dict[int, Any] = {}
 
@@ -111,13 +111,13 @@ class Stop:
         """For input, or for time to pass."""
         self._is_waiting = True
         try:
-            if self.is_asked:
+            if self.is_requested:
                 raise KeyboardInterrupt
             yield
         finally:
             self._is_waiting = False
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        was_asked, self.is_asked = self.is_asked, True
-        if was_asked or self._is_waiting:
+        was_requested, self.is_requested = self.is_requested, True
+        if was_requested or self._is_waiting:
             raise KeyboardInterrupt

@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 
-class World(StrEnum):
+class LabEngine(StrEnum):
     """Where a story is played."""
 
     SIMULATOR = "simulator"
@@ -47,7 +47,7 @@ def list_stories(
 @app.command()
 def run(
     names: Annotated[list[str], typer.Argument(metavar="STORY...", help="Names or scenario ids.")],
-    on: Annotated[World, typer.Option("--on", help="In which world.")] = World.SIMULATOR,
+    on: Annotated[LabEngine, typer.Option("--on", help="In which world.")] = LabEngine.SIMULATOR,
     pace: Annotated[
         float, typer.Option("--pace", min=0.1, help="On processes: so many times as fast as told.")
     ] = 3.0,
@@ -77,10 +77,10 @@ def run(
     raise typer.Exit(code)
 
 
-def _played(story: Story, on: World, pace: float, data: Path | None) -> Report:
+def _played(story: Story, on: LabEngine, pace: float, data: Path | None) -> Report:
     from tidelog.lab.story import play
 
-    if on is World.SIMULATOR:
+    if on is LabEngine.SIMULATOR:
         from tidelog.lab.engines.simulator import SimulatorEngine
 
         return play(story, SimulatorEngine())

@@ -63,34 +63,34 @@ def describe(
 
         with Admin(at.settings) as admin:
             cluster_id = admin.ask(describe_cluster(), timeout_s=at.timeout_s).cluster_id
-            told = admin.ask(describe_quorum(), timeout_s=at.timeout_s)
-        if told.error != ErrorCode.NONE:
-            raise VerbFailed(refusal(told.error.name, told.message, "the quorum"))
-        document = quorum_json(cluster_id, told)
+            quorum = admin.ask(describe_quorum(), timeout_s=at.timeout_s)
+        if quorum.error != ErrorCode.NONE:
+            raise VerbFailed(refusal(quorum.error.name, quorum.message, "the quorum"))
+        document = quorum_json(cluster_id, quorum)
         print(json.dumps(document) if as_json else quorum_text(document))
 
 
-def quorum_json(cluster_id: str, told: QuorumInfo) -> dict[str, Any]:
+def quorum_json(cluster_id: str, quorum: QuorumInfo) -> dict[str, Any]:
     """Lags are counted from the leader's own log end and clock."""
-    nodes = list(_nodes(told))
+    nodes = list(_nodes(quorum))
     voters = [each for each in nodes if each["status"] == "voter"]
     lags = [each["lag"] for each in voters if each["lag"] is not None]
     late_ms = [each["behind_ms"] for each in voters if each["behind_ms"] is not None]
     return {
         "cluster_id": cluster_id,
-        "leader": told.leader_id,
-        "quorum_epoch": told.quorum_epoch,
-        "high_watermark": told.high_watermark,
+        "leader": quorum.leader_id,
+        "quorum_epoch": quorum.quorum_epoch,
+        "high_watermark": quorum.high_watermark,
         "max_follower_lag": max(lags, default=0),
         "max_follower_lag_ms": max(late_ms, default=0),
         "nodes": nodes,
     }
 
 
-def _nodes(told: QuorumInfo) -> Iterator[dict[str, Any]]:
-    leader = next((each for each in told.voters if each.id == told.leader_id), None)
-    for kind, replicas in (("voter", told.voters), ("observer", told.observers)):
-        for each in sorted(replicas, key=lambda one: (one.id != told.leader_id, one.id)):
+def _nodes(quorum: QuorumInfo) -> Iterator[dict[str, Any]]:
+    leader = next((each for each in quorum.voters if each.id == quorum.leader_id), None)
+    for kind, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
+        for each in sorted(replicas, key=lambda one: (one.id != quorum.leader_id, one.id)):
             yield {
                 "node": each.id,
                 "status": "leader" if each is leader else kind,

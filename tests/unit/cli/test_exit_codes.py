@@ -51,7 +51,7 @@ def test_a_first_signal_asks_and_a_second_insists(number: int) -> None:
     before = signal.getsignal(number)
     with Stop() as stop:
         os.kill(os.getpid(), number)
-        assert stop.is_asked, "and nothing was interrupted"
+        assert stop.is_requested, "and nothing was interrupted"
         with pytest.raises(KeyboardInterrupt), stop.waiting():
             raise AssertionError("nobody waits any more")
         with pytest.raises(KeyboardInterrupt):

@@ -38,7 +38,7 @@ def plain_up_options(
 ) -> UpOptions | None:
     """What the arguments say; None if there is anything to explain, which typer does."""
     environment = os.environ if environment is None else environment
-    said: dict[str, str] = {"--data": environment.get(DATA_VARIABLE) or DEFAULT_DATA}
+    given: dict[str, str] = {"--data": environment.get(DATA_VARIABLE) or DEFAULT_DATA}
     flags: dict[str, bool] = {}
     settings: list[str] = []
     rest = list(arguments)
@@ -58,14 +58,14 @@ def plain_up_options(
         if name == _SETTING:
             settings.append(value)
         else:
-            said[name] = value
+            given[name] = value
     return UpOptions(
-        brokers=_number(said.get("--brokers")),
-        racks=read_racks(said.get("--racks")),
-        controllers=_number(said.get("--controllers")),
-        data=Path(said["--data"]),
-        profile=said.get("--profile"),
-        port=_number(said.get("--port")),
+        brokers=_number(given.get("--brokers")),
+        racks=read_racks(given.get("--racks")),
+        controllers=_number(given.get("--controllers")),
+        data=Path(given["--data"]),
+        profile=given.get("--profile"),
+        port=_number(given.get("--port")),
         settings=tuple(settings),
         detach=flags.get("detach", False),
         verbose=flags.get("verbose", False),

@@ -41,7 +41,7 @@ class Interrupts:
     """Ctrl-C, SIGTERM and the terminal's end; they wait while processes are being started."""
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self._is_stopping = False
         self._is_waiting = False
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -50,7 +50,7 @@ class Interrupts:
     def allow(self) -> None:
         """From now on they interrupt; one that came before does so now."""
         self._is_waiting = True
-        if self._is_asked:
+        if self._is_stopping:
             raise KeyboardInterrupt
 
     def ignore(self) -> None:
@@ -58,7 +58,7 @@ class Interrupts:
         self._is_waiting = False
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._is_asked = True
+        self._is_stopping = True
         if self._is_waiting:
             raise KeyboardInterrupt
 

@@ -144,11 +144,11 @@ def consume(
             pairs_of("--consumer-property", properties),
             {"auto.offset.reset": "none"},
         )
-        from tidelog.cli.consume.run import Wish, read_on
+        from tidelog.cli.consume.run import ReadRange, read_on
         from tidelog.core.model.ids import TopicPartition
 
         count = len(existing_topic(at, topic).partitions)
-        wish = Wish(
+        read_range = ReadRange(
             partitions=[TopicPartition(topic, i) for i in chosen_partitions(topic, count, wanted)],
             start=first,
             from_time_ms=from_time_ms,
@@ -157,7 +157,7 @@ def consume(
             records_max=records_max,
             timeout_s=at.timeout_s,
         )
-        read_on(settings, wish, show)
+        read_on(settings, read_range, show)
 
 
 def start_of(

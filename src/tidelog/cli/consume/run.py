@@ -19,7 +19,7 @@ POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ReadRange:
     """What somebody wants to read."""
 
     partitions: Sequence[TopicPartition]
@@ -42,14 +42,14 @@ class Wish:
 
 
 def read_on(
-    settings: Mapping[str, str], wish: Wish, show: Callable[[ConsumerRecord], bytes]
+    settings: Mapping[str, str], read_range: ReadRange, show: Callable[[ConsumerRecord], bytes]
 ) -> None:
     """Records to standard output until the wish is fulfilled, or somebody wants it to end."""
     with Stop() as stop, Consumer(settings) as consumer:
-        reading = _begin(consumer, wish)
-        remaining = list(wish.partitions)
+        reading = _begin(consumer, read_range)
+        remaining = list(read_range.partitions)
         progress_s = time.monotonic()
-        while remaining and not stop.is_asked:
+        while remaining and not stop.is_requested:
             records, has_moved = poll(consumer, reading)
             for record in records:
                 sys.stdout.buffer.write(show(record))
@@ -57,54 +57,57 @@ def read_on(
                 sys.stdout.buffer.flush()
             if records or has_moved:
                 progress_s = time.monotonic()
-            if wish.needs_lookup or wish.records_max is not None:
+            if read_range.needs_lookup or read_range.records_max is not None:
                 positions = {each: consumer.position(each) for each in remaining}
                 still_open = reading.open_partitions(positions)
                 if still_open != remaining:
                     remaining = [each for each in remaining if each in still_open]
                     consumer.assign(remaining)
                     progress_s = time.monotonic()
-            if wish.stops_at_end and time.monotonic() - progress_s > wish.timeout_s:
+            if read_range.stops_at_end and time.monotonic() - progress_s > read_range.timeout_s:
                 names = ", ".join(
                     f"{each} at {consumer.position(each)} of {reading.end_of(each)}"
                     for each in remaining
                 )
-                raise VerbFailed(f"nothing came for {wish.timeout_s:g} s: {names}")
+                raise VerbFailed(f"nothing came for {read_range.timeout_s:g} s: {names}")
 
 
-def _begin(consumer: Consumer, wish: Wish) -> Reading:
+def _begin(consumer: Consumer, read_range: ReadRange) -> Reading:
     """Seeks everywhere, and says how far to go."""
-    if not wish.needs_lookup:
-        consumer.assign(wish.partitions)
-        for each in wish.partitions:
-            seek = consumer.seek_to_beginning if wish.start == EARLIEST else consumer.seek_to_end
+    if not read_range.needs_lookup:
+        consumer.assign(read_range.partitions)
+        for each in read_range.partitions:
+            seek = (
+                consumer.seek_to_beginning if read_range.start == EARLIEST else consumer.seek_to_end
+            )
             seek(each)
-        return Reading(dict.fromkeys(wish.partitions), records_max=wish.records_max)
-    starts = consumer.beginning_offsets(wish.partitions)
-    ends = consumer.end_offsets(wish.partitions)
+        return Reading(dict.fromkeys(read_range.partitions), records_max=read_range.records_max)
+    starts = consumer.beginning_offsets(read_range.partitions)
+    ends = consumer.end_offsets(read_range.partitions)
     firsts: dict[TopicPartition, int] = {}
-    if wish.from_time_ms is not None:
-        times = dict.fromkeys(wish.partitions, wish.from_time_ms)
+    if read_range.from_time_ms is not None:
+        times = dict.fromkeys(read_range.partitions, read_range.from_time_ms)
         for each, found in consumer.offsets_for_times(times).items():
             firsts[each] = ends[each] if found is None else found.offset
-    for each in wish.partitions if wish.from_time_ms is None else ():
+    for each in read_range.partitions if read_range.from_time_ms is None else ():
         try:
             firsts[each] = first_offset(
-                wish.start, log_start_offset=starts[each], end_offset=ends[each]
+                read_range.start, log_start_offset=starts[each], end_offset=ends[each]
             )
         except ValueError as error:
             raise VerbFailed(f"OFFSET_OUT_OF_RANGE: {each}: {error}") from None
-    consumer.assign(wish.partitions)
+    consumer.assign(read_range.partitions)
     for each, first in firsts.items():
         consumer.seek(each, first)
     return Reading(
-        {each: _end(wish, ends[each]) for each in wish.partitions}, records_max=wish.records_max
+        {each: _end(read_range, ends[each]) for each in read_range.partitions},
+        records_max=read_range.records_max,
     )
 
 
-def _end(wish: Wish, end_offset: int) -> int | None:
-    wanted = [wish.until_offset] if wish.until_offset is not None else []
-    if wish.stops_at_end:
+def _end(read_range: ReadRange, end_offset: int) -> int | None:
+    wanted = [read_range.until_offset] if read_range.until_offset is not None else []
+    if read_range.stops_at_end:
         wanted.append(end_offset)
     return min(wanted, default=None)
 

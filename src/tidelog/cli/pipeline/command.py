@@ -123,9 +123,9 @@ def run(
             raise typer.Exit(MISUSED)
         check_addresses(bootstrap, master)
         with spark_needed("tidelog pipeline run"):
-            from tidelog.cli.pipeline.run import Order, carry_out
+            from tidelog.cli.pipeline.run import PipelineRunOptions, carry_out
 
-            order = Order(
+            order = PipelineRunOptions(
                 checked=checked,
                 bootstrap=bootstrap,
                 master=master,
@@ -154,10 +154,10 @@ def check_addresses(bootstrap: str | None, master: str | None) -> None:
     """By the rules of the file."""
     from tidelog.spark.pipeline.file.name_rules import bootstrap_error, master_error
 
-    if bootstrap is not None and (told := bootstrap_error(bootstrap)) is not None:
-        raise Misused(f"--bootstrap: {told}")
-    if master is not None and (told := master_error(master)) is not None:
-        raise Misused(f"--master: {told}")
+    if bootstrap is not None and (error := bootstrap_error(bootstrap)) is not None:
+        raise Misused(f"--bootstrap: {error}")
+    if master is not None and (error := master_error(master)) is not None:
+        raise Misused(f"--master: {error}")
 
 
 def read(file: Path) -> CheckedPlan:
@@ -182,12 +182,14 @@ def as_lines(checked: CheckedPlan) -> str:
             (len(plan.steps), "step"),
             (len(plan.sinks), "sink"),
         ]
-        told = ", ".join(counted(number, word) for number, word in parts)
-        lines.append(f"{checked.file}: ok: {told}")
+        counts = ", ".join(counted(number, word) for number, word in parts)
+        lines.append(f"{checked.file}: ok: {counts}")
     else:
         errors, warnings = len(checked.errors), len(checked.warnings)
-        told = counted(errors, "error") + (f", {counted(warnings, 'warning')}" if warnings else "")
-        lines.append(f"{checked.file}: {told}")
+        counts = counted(errors, "error") + (
+            f", {counted(warnings, 'warning')}" if warnings else ""
+        )
+        lines.append(f"{checked.file}: {counts}")
     return "\n".join(lines)
 
 

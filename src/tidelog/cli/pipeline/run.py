@@ -29,7 +29,7 @@ _CODES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class PipelineRunOptions:
     """What the command line asks for."""
 
     checked: CheckedPlan
@@ -42,7 +42,7 @@ class Order:
     """For launchers: whoever holds the other end and dies, ends the run."""
 
 
-def carry_out(order: Order) -> int:
+def carry_out(order: PipelineRunOptions) -> int:
     """The exit code."""
     plan = order.checked.plan_or_raise()
     stop = StopSignal()
@@ -79,7 +79,7 @@ def _watch_stdin(stop: StopSignal) -> None:
 
 
 @contextmanager
-def _show(order: Order) -> Iterator[Show]:
+def _show(order: PipelineRunOptions) -> Iterator[Show]:
     if order.as_json:
         yield JsonShow()
     elif sys.stdout.isatty():

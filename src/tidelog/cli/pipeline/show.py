@@ -153,10 +153,10 @@ def _read(report: BatchReport) -> int:
 def behind_text(behind: Mapping[str, int]) -> str:
     """The sum, and who makes it up."""
     lagging = sorted(((lag, name) for name, lag in behind.items() if lag), reverse=True)
-    told = ", ".join(f"{name}: {lag:,}" for lag, name in lagging[:3])
+    shown = ", ".join(f"{name}: {lag:,}" for lag, name in lagging[:3])
     more = ", …" if len(lagging) > 3 else ""
     total = f"{sum(behind.values()):,}"
-    return f"{total} ({told}{more})" if told else total
+    return f"{total} ({shown}{more})" if shown else total
 
 
 def summary_lines(outcome: RunOutcome) -> list[str]:
@@ -170,8 +170,8 @@ def summary_lines(outcome: RunOutcome) -> list[str]:
             lines.append(f"  source {source}: read {read.read:,} = {split}")
         for view, rows in account.views.items():
             split = f"{account.duplicates:,} duplicates + {account.late:,} late"
-            told = split if len(account.views) == 1 else f"{rows.dropped:,} duplicates or late"
-            lines.append(f"  {view}: {rows.arrived:,} = {rows.kept:,} kept + {told}")
+            shown = split if len(account.views) == 1 else f"{rows.dropped:,} duplicates or late"
+            lines.append(f"  {view}: {rows.arrived:,} = {rows.kept:,} kept + {shown}")
         if account.late_groups:
             groups = counted(account.late_groups, "group came", "groups came")
             lines.append(f"  {groups} after being written")

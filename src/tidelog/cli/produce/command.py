@@ -30,7 +30,7 @@ from tidelog.cli.topic.lookup import chosen_partitions, existing_topic
 from tidelog.cli.topic.tables import topic_id_text
 
 if TYPE_CHECKING:
-    from tidelog.cli.produce.run import Run
+    from tidelog.cli.produce.run import ProduceRun
 
 CLIENT_ID = "tidelog-produce"
 
@@ -155,22 +155,24 @@ def produce(
             given_settings(acks, idempotence, compression, linger_ms),
             pairs_of("--producer-property", properties),
         )
-        told_headers = [(key, each.encode()) for key, each in pairs_of("--header", headers).items()]
+        record_headers = [
+            (key, each.encode()) for key, each in pairs_of("--header", headers).items()
+        ]
         run_name = secrets.token_hex(4)
         with ExitStack() as stack:
             records = _records(stack, file, key_separator, null_marker)
             if count is not None:
                 records = generated(count, size_bytes=size, run=run_name)
-            from tidelog.cli.produce.run import Order, carry_out
+            from tidelog.cli.produce.run import ProduceOptions, carry_out
 
             found = existing_topic(at, topic)
             if partition is not None:
                 chosen_partitions(topic, len(found.partitions), [partition])
-            order = Order(
+            order = ProduceOptions(
                 topic=topic,
                 topic_id=topic_id_text(found.topic_id),
                 partition=partition,
-                headers=told_headers,
+                headers=record_headers,
                 run_name=run_name,
                 journal=None if journal is None else stack.enter_context(_writable(journal)),
                 pace=Pace(rate),
@@ -217,15 +219,15 @@ def _writable(path: Path) -> TextIO:
         raise Misused(f"--journal: {error}") from None
 
 
-def _report(run: Run, *, as_json: bool) -> None:
+def _report(run: ProduceRun, *, as_json: bool) -> None:
     """The account, to people and to programs; exit code 1 unless every record was acknowledged."""
-    told = run.told
-    for error, times in sorted(told.errors.items()):
-        complain("produce", f"{error} ({times} of {run.sent} records): {told.reasons[error]}")
+    outcomes = run.outcomes
+    for error, times in sorted(outcomes.errors.items()):
+        complain("produce", f"{error} ({times} of {run.sent} records): {outcomes.reasons[error]}")
     if run.trouble is not None:
         complain("produce", run.trouble)
     print(run.summary_text(), file=sys.stderr)
     if as_json:
         print(json.dumps(run.summary()))
-    if run.is_incomplete or told.ok < run.sent:
+    if run.is_incomplete or outcomes.ok < run.sent:
         raise typer.Exit(FAILED)

@@ -21,7 +21,7 @@ PATIENCE_BEYOND_DELIVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ProduceOptions:
     """What is to be done with every record."""
 
     topic: str
@@ -34,7 +34,9 @@ class Order:
     shows_progress: bool
 
 
-def carry_out(order: Order, settings: Mapping[str, str], records: Iterable[Given]) -> Run:
+def carry_out(
+    order: ProduceOptions, settings: Mapping[str, str], records: Iterable[Given]
+) -> ProduceRun:
     """Send the records, wait for every outcome. ConfigError if the settings are none."""
     config = producer_config(settings)
     journal = None if order.journal is None else AcksJournal(order.journal)
@@ -47,16 +49,18 @@ def carry_out(order: Order, settings: Mapping[str, str], records: Iterable[Given
             is_idempotent=config.is_idempotent,
         )
     with Stop() as stop:
-        run = Run(Producer(settings), order, journal)
+        run = ProduceRun(Producer(settings), order, journal)
         run.send_all(records, stop)
         run.finish(config.delivery_timeout_ms / 1_000 + PATIENCE_BEYOND_DELIVERY_S)
     return run
 
 
-class Run:
+class ProduceRun:
     """`told` is written by the producer's thread alone."""
 
-    def __init__(self, producer: Producer, order: Order, journal: AcksJournal | None) -> None:
+    def __init__(
+        self, producer: Producer, order: ProduceOptions, journal: AcksJournal | None
+    ) -> None:
         self._producer = producer
         self._order = order
         self._journal = journal
@@ -64,7 +68,7 @@ class Run:
         self._elapsed_s = 0.0
         self.sent = 0
         self.sent_bytes = 0
-        self.told = OutcomeCounts()
+        self.outcomes = OutcomeCounts()
         self.trouble: str | None = None
         """Why not everything that was given was sent."""
         self.is_incomplete = False
@@ -105,7 +109,7 @@ class Run:
 
     def _hear(self, number: int, sent_us: int, ticket: SendTicket) -> None:
         assert ticket.outcome is not None
-        self.told.add(ticket.outcome)
+        self.outcomes.add(ticket.outcome)
         if self._journal is not None:
             told_us = time.monotonic_ns() // 1_000
             self._journal.write_outcome(number, ticket, sent_us=sent_us, told_us=told_us)
@@ -120,29 +124,29 @@ class Run:
             self._producer.close()
         self._elapsed_s = max(time.monotonic() - self._began_s, 1e-6)
         if self._journal is not None:
-            self._journal.end(self.told)
+            self._journal.end(self.outcomes)
 
     def _progress(self) -> None:
         now_s = time.monotonic()
         if self._order.shows_progress and now_s - self._shown_s >= PROGRESS_EVERY_S:
             self._shown_s = now_s
             words = speed(self.sent, self.sent_bytes, now_s - self._began_s)
-            print(f"sent {self.sent:,}, told {self.told.total:,}, {words}", file=sys.stderr)
+            print(f"sent {self.sent:,}, told {self.outcomes.total:,}, {words}", file=sys.stderr)
 
     def summary(self) -> dict[str, Any]:
         return {
             "topic": self._order.topic,
             "sent": self.sent,
-            **self.told.as_json(),
+            **self.outcomes.as_json(),
             "bytes": self.sent_bytes,
             "elapsed_ms": round(self._elapsed_s * 1_000),
             "records_per_s": round(self.sent / self._elapsed_s, 1),
         }
 
     def summary_text(self) -> str:
-        told = self.told
+        outcomes = self.outcomes
         words = speed(self.sent, self.sent_bytes, self._elapsed_s)
-        return f"ok {told.ok}, refused {told.refused}, unknown {told.unknown}; {words}"
+        return f"ok {outcomes.ok}, refused {outcomes.refused}, unknown {outcomes.unknown}; {words}"
 
 
 def speed(records: int, size_bytes: int, elapsed_s: float) -> str:

@@ -88,10 +88,10 @@ def alter(
         print(f"altered topic {name}: {', '.join(words)}")
 
 
-def _check(told: AdminOutcome, name: str) -> None:
-    if not told.is_ok:
+def _check(outcome: AdminOutcome, name: str) -> None:
+    if not outcome.is_ok:
         from tidelog.core.model.errors import ErrorCode
 
-        if told.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise VerbFailed(refusal(told.error.name, None, f"topic {name} does not exist"))
-        raise VerbFailed(refusal(told.error.name, told.message, f"topic {name}"))
+        if outcome.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise VerbFailed(refusal(outcome.error.name, None, f"topic {name} does not exist"))
+        raise VerbFailed(refusal(outcome.error.name, outcome.message, f"topic {name}"))

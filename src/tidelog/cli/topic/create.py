@@ -82,23 +82,25 @@ def create(
             configs=configs,
         )
         with Admin(at.settings) as admin:
-            told = admin.ask(question, timeout_s=at.timeout_s)
-        was_there = told.error == ErrorCode.TOPIC_ALREADY_EXISTS and if_not_exists
-        if told.error != ErrorCode.NONE and not was_there:
-            raise VerbFailed(refusal(told.error.name, told.message, f"topic {name}"))
+            outcome = admin.ask(question, timeout_s=at.timeout_s)
+        was_there = outcome.error == ErrorCode.TOPIC_ALREADY_EXISTS and if_not_exists
+        if outcome.error != ErrorCode.NONE and not was_there:
+            raise VerbFailed(refusal(outcome.error.name, outcome.message, f"topic {name}"))
         if as_json:
             document = {
                 "topic": name,
-                "topic_id": topic_id_text(told.topic_id),
-                "partitions": told.partitions,
-                "replication_factor": told.replication_factor,
+                "topic_id": topic_id_text(outcome.topic_id),
+                "partitions": outcome.partitions,
+                "replication_factor": outcome.replication_factor,
                 "created": not was_there,
             }
             print(json.dumps(document))
         elif was_there:
             print(f"topic {name} is there already")
         else:
-            counts = f"partitions {told.partitions}, replication factor {told.replication_factor}"
+            counts = (
+                f"partitions {outcome.partitions}, replication factor {outcome.replication_factor}"
+            )
             print(f"created topic {name}: {counts}")
 
 

@@ -49,21 +49,21 @@ def delete(
         failures = 0
         with Admin(at.settings) as admin:
             for name in dict.fromkeys(names):
-                told = admin.ask(delete_topic(name), timeout_s=at.timeout_s)
-                is_missing = told.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                outcome = admin.ask(delete_topic(name), timeout_s=at.timeout_s)
+                is_missing = outcome.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 if as_json:
-                    error = None if told.is_ok else told.error.name
-                    print(json.dumps({"topic": name, "deleted": told.is_ok, "error": error}))
-                elif told.is_ok:
+                    error = None if outcome.is_ok else outcome.error.name
+                    print(json.dumps({"topic": name, "deleted": outcome.is_ok, "error": error}))
+                elif outcome.is_ok:
                     print(f"deleted topic {name}")
                 elif is_missing and if_exists:
                     print(f"there is no topic {name}")
-                if not told.is_ok and not (is_missing and if_exists):
+                if not outcome.is_ok and not (is_missing and if_exists):
                     failures += 1
                     otherwise = f"topic {name}"
-                    message = None if is_missing else told.message
+                    message = None if is_missing else outcome.message
                     if is_missing:
                         otherwise = f"topic {name} does not exist"
-                    complain("topic delete", refusal(told.error.name, message, otherwise))
+                    complain("topic delete", refusal(outcome.error.name, message, otherwise))
         if failures:
             raise typer.Exit(FAILED)

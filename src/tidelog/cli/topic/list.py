@@ -49,8 +49,8 @@ def list_(
         from tidelog.client.shells.blocking_clients import Admin
 
         with Admin(at.settings) as admin:
-            told = admin.ask(describe_metadata(), timeout_s=at.timeout_s).topics
-        shown = [told[name] for name in sorted(told) if internal or not told[name].is_internal]
+            topics = admin.ask(describe_metadata(), timeout_s=at.timeout_s).topics
+        shown = [each for _, each in sorted(topics.items()) if internal or not each.is_internal]
         facts = [
             {
                 "topic": each.name,

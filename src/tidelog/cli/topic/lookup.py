@@ -19,13 +19,13 @@ def existing_topic(at: Access, name: str) -> TopicDescription:
     from tidelog.core.model.errors import ErrorCode
 
     with Admin({"bootstrap.servers": at.settings["bootstrap.servers"]}) as admin:
-        told = describe_by_any_broker(admin, [name], timeout_s=at.timeout_s).topics[name]
-    if told.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        description = describe_by_any_broker(admin, [name], timeout_s=at.timeout_s).topics[name]
+    if description.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         hint = f"topic {name} does not exist; make it with: tidelog topic create {name}"
-        raise VerbFailed(refusal(told.error.name, None, hint))
-    if told.error != ErrorCode.NONE:
-        raise VerbFailed(refusal(told.error.name, None, f"topic {name}"))
-    return told
+        raise VerbFailed(refusal(description.error.name, None, hint))
+    if description.error != ErrorCode.NONE:
+        raise VerbFailed(refusal(description.error.name, None, f"topic {name}"))
+    return description
 
 
 def chosen_partitions(topic: str, count: int, wanted: Sequence[int] | None) -> list[int]:

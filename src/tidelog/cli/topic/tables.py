@@ -44,18 +44,18 @@ def topic_json(topic: DescribedTopic, *, with_offsets: bool) -> dict[str, Any]:
 
 
 def _partition_json(partition: DescribedPartition, with_offsets: bool) -> dict[str, Any]:
-    told = partition.state
+    state = partition.state
     document: dict[str, Any] = {
-        "partition": told.partition,
-        "leader": told.leader_id,
-        "leader_epoch": told.leader_epoch,
-        "replicas": list(told.replicas),
-        "isr": list(told.isr),
-        "elr": None if told.eligible_leaders is None else list(told.eligible_leaders),
+        "partition": state.partition,
+        "leader": state.leader_id,
+        "leader_epoch": state.leader_epoch,
+        "replicas": list(state.replicas),
+        "isr": list(state.isr),
+        "elr": None if state.eligible_leaders is None else list(state.eligible_leaders),
         "last_known_elr": (
-            None if told.last_known_leaders is None else list(told.last_known_leaders)
+            None if state.last_known_leaders is None else list(state.last_known_leaders)
         ),
-        "offline": list(told.offline),
+        "offline": list(state.offline),
     }
     if with_offsets:
         document["high_watermark"] = partition.high_watermark
@@ -89,16 +89,16 @@ def topic_text(
 
 
 def _row(partition: DescribedPartition, with_offsets: bool) -> list[str]:
-    told = partition.state
+    state = partition.state
     row: list[object] = [
-        told.partition,
-        "none" if told.leader_id is None else told.leader_id,
-        told.leader_epoch,
-        told.replicas,
-        told.isr,
-        told.eligible_leaders,
-        told.last_known_leaders,
-        told.offline,
+        state.partition,
+        "none" if state.leader_id is None else state.leader_id,
+        state.leader_epoch,
+        state.replicas,
+        state.isr,
+        state.eligible_leaders,
+        state.last_known_leaders,
+        state.offline,
     ]
     if with_offsets:
         ends = partition.log_end_offsets.items()
