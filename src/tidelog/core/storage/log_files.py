@@ -20,7 +20,7 @@ from tidelog.core.storage.aborted import AbortedIndex
 from tidelog.core.storage.disk import Disk, File, SyncListener
 from tidelog.core.storage.durability import Durability
 from tidelog.core.storage.epochs import LeaderEpochs
-from tidelog.core.storage.producers import Producer
+from tidelog.core.storage.producers import ProducerStateEntry
 from tidelog.core.storage.segment import Segment
 
 
@@ -182,7 +182,7 @@ class LogFiles:
         if self.exists:
             self._want_names()
 
-    def write_snapshot(self, offset: int, producers: Iterable[Producer]) -> File:
+    def write_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> File:
         """The state of all producers just before `offset`."""
         path = file_names.offset_file(self.directory, offset, file_names.SNAPSHOT)
         content = producer_snapshot.encode(producers)

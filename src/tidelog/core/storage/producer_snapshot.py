@@ -13,7 +13,7 @@ from struct import Struct
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage.producers import (
-    Producer,
+    ProducerStateEntry,
     RememberedBatch,
     sequence_after,
     sequence_before,
@@ -32,13 +32,13 @@ class CorruptSnapshot(TidelogError):
     """Not a snapshot that anybody may trust: go back to an older one, or to the log."""
 
 
-def encode(producers: Iterable[Producer]) -> bytes:
+def encode(producers: Iterable[ProducerStateEntry]) -> bytes:
     entries = [_encode_producer(producer) for producer in producers]
     body = len(entries).to_bytes(4, "big") + b"".join(entries)
     return VERSION.to_bytes(2, "big") + crc32c(body).to_bytes(4, "big") + body
 
 
-def decode(data: bytes) -> list[Producer]:
+def decode(data: bytes) -> list[ProducerStateEntry]:
     try:
         version, crc, count = _HEADER.unpack_from(data)
     except struct.error:
@@ -52,7 +52,7 @@ def decode(data: bytes) -> list[Producer]:
     return [_decode_producer(entry) for entry in _ENTRY.iter_unpack(data[_HEADER.size :])]
 
 
-def _encode_producer(producer: Producer) -> bytes:
+def _encode_producer(producer: ProducerStateEntry) -> bytes:
     sequence, offset, delta = _NONE, _NONE, 0
     if producer.batches:
         batch = producer.batches[-1]
@@ -74,9 +74,9 @@ def _encode_producer(producer: Producer) -> bytes:
     )
 
 
-def _decode_producer(entry: tuple[int, ...]) -> Producer:
+def _decode_producer(entry: tuple[int, ...]) -> ProducerStateEntry:
     producer_id, producer_epoch, sequence, offset, delta, timestamp_ms, coordinator, first = entry
-    producer = Producer(producer_id, producer_epoch)
+    producer = ProducerStateEntry(producer_id, producer_epoch)
     producer.timestamp_ms = timestamp_ms
     producer.coordinator_epoch = None if coordinator < 0 else coordinator
     producer.transaction_first_offset = None if first < 0 else first

@@ -52,7 +52,7 @@ class AbortedTransaction(NamedTuple):
     """Where the last stable offset could go once this transaction was over."""
 
 
-class Producer:
+class ProducerStateEntry:
     """One producer id on this partition."""
 
     __slots__ = (
@@ -100,7 +100,7 @@ class ProducerStates:
     __slots__ = ("_open", "_unreplicated", "by_id")
 
     def __init__(self) -> None:
-        self.by_id: dict[int, Producer] = {}
+        self.by_id: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}
         """Transactions without a marker: first offset -> producer id."""
         self._unreplicated: dict[int, int] = {}
@@ -145,7 +145,9 @@ class ProducerStates:
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED
         return None
 
-    def _decide_transaction(self, producer: Producer, header: BatchHeader) -> ErrorCode | None:
+    def _decide_transaction(
+        self, producer: ProducerStateEntry, header: BatchHeader
+    ) -> ErrorCode | None:
         is_open = producer.transaction_first_offset is not None
         if is_open and not header.attributes & TRANSACTIONAL_BIT:
             return ErrorCode.INVALID_TXN_STATE
@@ -159,7 +161,7 @@ class ProducerStates:
         """A batch of a producer is in the log at `base_offset`; an aborted transaction if any."""
         producer = self.by_id.get(header.producer_id)
         if producer is None:
-            producer = Producer(header.producer_id, header.producer_epoch)
+            producer = ProducerStateEntry(header.producer_id, header.producer_epoch)
             self.by_id[header.producer_id] = producer
         if header.attributes & CONTROL_BIT:
             if marker is None:
@@ -182,7 +184,7 @@ class ProducerStates:
 
     def _apply_marker(
         self,
-        producer: Producer,
+        producer: ProducerStateEntry,
         header: BatchHeader,
         base_offset: int,
         marker: EndTransactionMarker,
@@ -239,7 +241,7 @@ class ProducerStates:
             del self.by_id[producer_id]
         return len(idle)
 
-    def load(self, producers: Iterable[Producer]) -> None:
+    def load(self, producers: Iterable[ProducerStateEntry]) -> None:
         """Begin with what a snapshot says."""
         assert not self.by_id and not self._open and not self._unreplicated
         for producer in producers:
@@ -264,7 +266,7 @@ class ProducerStates:
             assert list(known) == sorted(known)
 
 
-def is_expired(producer: Producer, *, wall_ms: int, expiration_ms: int) -> bool:
+def is_expired(producer: ProducerStateEntry, *, wall_ms: int, expiration_ms: int) -> bool:
     return (
         producer.transaction_first_offset is None
         and wall_ms - producer.timestamp_ms >= expiration_ms

@@ -8,7 +8,7 @@ from tidelog.core.model.trace import Trace
 from tidelog.core.storage import events, file_names, producer_snapshot
 from tidelog.core.storage.epochs import LeaderEpochs
 from tidelog.core.storage.log_files import LogFiles
-from tidelog.core.storage.producers import Producer, ProducerStates
+from tidelog.core.storage.producers import ProducerStateEntry, ProducerStates
 from tidelog.core.storage.segment import Segment
 from tidelog.core.storage.validation import end_marker_of
 from tidelog.core.wire.record_batch import CONTROL_BIT, CorruptBatch
@@ -63,7 +63,7 @@ def _replay_segment(
             files.aborted.add(segment.base_offset, aborted)
 
 
-def _newest_snapshot(files: LogFiles, trace: Trace) -> tuple[int, list[Producer]] | None:
+def _newest_snapshot(files: LogFiles, trace: Trace) -> tuple[int, list[ProducerStateEntry]] | None:
     for offset in reversed(files.snapshots.copy()):
         path = file_names.offset_file(files.directory, offset, file_names.SNAPSHOT)
         file = files.disk.open(path)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tidelog.core.storage.producer_snapshot import CorruptSnapshot, decode, encode
-from tidelog.core.storage.producers import Producer, RememberedBatch
+from tidelog.core.storage.producers import ProducerStateEntry, RememberedBatch
 
 
-def producers() -> list[Producer]:
-    plain = Producer(5, 2)
+def producers() -> list[ProducerStateEntry]:
+    plain = ProducerStateEntry(5, 2)
     plain.remember(RememberedBatch(0, 3, 10, 13, 99))
     plain.remember(RememberedBatch(2**31 - 1, 4, 13, 18, 100))
-    marked = Producer(6, 0)
+    marked = ProducerStateEntry(6, 0)
     marked.coordinator_epoch = 8
     marked.timestamp_ms = 70
-    busy = Producer(7, 1)
+    busy = ProducerStateEntry(7, 1)
     busy.remember(RememberedBatch(0, 1, 20, 21, 101))
     busy.transaction_first_offset = 20
     return [plain, marked, busy]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import refuse_topic_name
 from tidelog.core.node.replicas.partition_lookup import find_hosted
-from tidelog.core.storage.producers import Producer, sequence_before
+from tidelog.core.storage.producers import ProducerStateEntry, sequence_before
 from tidelog.core.wire.messages.api_61_describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -69,7 +69,7 @@ def _partition(node: Node, topic: str, index: int) -> PartitionResponse:
     )
 
 
-def _state(producer: Producer) -> ProducerState:
+def _state(producer: ProducerStateEntry) -> ProducerState:
     """Absent values are None in core and -1 on the wire."""
     last_sequence, coordinator_epoch = NO_SEQUENCE, producer.coordinator_epoch
     if producer.batches:
