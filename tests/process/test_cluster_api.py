@@ -18,7 +18,7 @@ from tests.process.waiting import wait_until
 from tidelog.client.admin.topics import create_topic
 from tidelog.client.shells.blocking_clients import Admin, Consumer, Producer
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
-from tidelog.cluster.processes import Process
+from tidelog.cluster.processes import OsProcess
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
@@ -47,7 +47,7 @@ def make_topic(cluster: tidelog.Cluster, name: str) -> None:
     cluster.wait_isr(name)
 
 
-def processes_of(cluster: tidelog.Cluster) -> list[Process]:
+def processes_of(cluster: tidelog.Cluster) -> list[OsProcess]:
     found = [cluster.launcher.process(each) for each in cluster.node_ids]
     return [each for each in found if each is not None]
 
@@ -65,7 +65,7 @@ def test_when_it_is_entered_every_broker_serves_and_knows_all(cluster: tidelog.C
     node = cluster.nodes[1]
     assert node.roles == ("broker", "controller") and node.rack is None
     assert node.address in cluster.bootstrap_servers.split(",")
-    assert node.pid is not None and Process(node.pid, processes_of(cluster)[0].started).is_alive
+    assert node.pid is not None and OsProcess(node.pid, processes_of(cluster)[0].started).is_alive
     assert node.log_path.is_file() and (node.data_path / "meta.properties").is_file()
 
 
@@ -253,7 +253,7 @@ def test_a_broker_that_cannot_start_is_told_with_its_log_and_nothing_is_left(
     assert log.is_file()
     for node_id in (1, 2, 3):
         pid = (tmp_path / "data" / f"node-{node_id}" / "pid").read_text().splitlines()
-        assert not Process(int(pid[0]), pid[1]).is_alive
+        assert not OsProcess(int(pid[0]), pid[1]).is_alive
     # It never was, so another one may be planned here.
     with tidelog.Cluster(brokers=1, data=tmp_path / "data") as other:
         assert other.broker_ids == (1,)
@@ -281,7 +281,7 @@ def test_the_brokers_of_a_killed_program_end(tmp_path: Path) -> None:
     assert program.stdout is not None
     data = Path(program.stdout.readline().strip())
     pid, started, _ = (data / "node-1" / "pid").read_text().splitlines()
-    broker = Process(int(pid), started)
+    broker = OsProcess(int(pid), started)
     assert broker.is_alive
 
     os.kill(program.pid, signal.SIGKILL)

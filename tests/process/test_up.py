@@ -18,7 +18,7 @@ from tests.process.ports import free_port
 from tests.process.waiting import wait_until
 from tidelog.client.shells.blocking_clients import Producer
 from tidelog.cluster.cluster import Cluster
-from tidelog.cluster.processes import Process, read_pid_file
+from tidelog.cluster.processes import OsProcess, read_pid_file
 
 pytestmark = pytest.mark.xdist_group("up")
 
@@ -49,7 +49,7 @@ def _port(data: Path) -> list[str]:
             return ["--port", str(ports[0])]
 
 
-def brokers(data: Path) -> list[Process]:
+def brokers(data: Path) -> list[OsProcess]:
     found = [read_pid_file(path) for path in sorted(data.glob("node-*/pid"))]
     return [each for each in found if each is not None]
 

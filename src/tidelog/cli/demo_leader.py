@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tidelog.cluster.errors import ClusterError
 from tidelog.lab.engines.processes import ProcessEngine
-from tidelog.lab.report import Report, Step
+from tidelog.lab.report import Report, StoryStep
 from tidelog.lab.stories.leader_demo import HASTY, a_leader_dies_with_records_of_its_own
 from tidelog.lab.story import BOOK, play
 
@@ -19,7 +19,7 @@ def demo_leader() -> int:
     """Three brokers, a leader that dies with records of its own, and what became of each."""
     console = Console(highlight=False, soft_wrap=True)
 
-    def on_step(step: Step) -> None:
+    def on_step(step: StoryStep) -> None:
         console.print(f"[dim]{step.at_us / 1_000_000:5.2f} s[/dim]  {step.text}")
 
     try:

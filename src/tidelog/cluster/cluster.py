@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from tidelog.cluster import processes
 from tidelog.cluster.cluster_options import ClusterOptions
-from tidelog.cluster.directory import Directory
+from tidelog.cluster.directory import ClusterDirectory
 from tidelog.cluster.durations import in_words
 from tidelog.cluster.errors import ClusterError, ClusterUsageError
 from tidelog.cluster.fault_injector import START_TIMEOUT_S, Fault, FaultInjector
 from tidelog.cluster.launcher import STOP_TIMEOUT_S, Launcher
 from tidelog.cluster.layout import ClusterPlan, NodePlan, Setting
-from tidelog.cluster.members import WAIT_TIMEOUT_S, Members, Node, id_list, wait_until
+from tidelog.cluster.members import WAIT_TIMEOUT_S, ClusterNode, Members, id_list, wait_until
 from tidelog.cluster.queries import ANYONE, Queries
-from tidelog.cluster.rules import Rule, isolation, rules_for
+from tidelog.cluster.rules import RuleFields, isolation, rules_for
 from tidelog.cluster.targets import Target, resolve_host
 from tidelog.faults.hosts import CLIENTS
 
@@ -98,7 +98,7 @@ class Cluster:
     def attach(cls, data: str | Path) -> Cluster:
         """A cluster that another program has started, or that is down, by its data directory."""
         found = cls(data=data)
-        directory = Directory(Path(data))
+        directory = ClusterDirectory(Path(data))
         found.members.launcher = Launcher(directory, directory.read_plan())
         return found
 
@@ -123,7 +123,7 @@ class Cluster:
 
     def launch(self, *, kind: str | None) -> None:
         """Start the processes only; without a kind of launcher they outlive this process."""
-        directory = Directory(self._make_data())
+        directory = ClusterDirectory(self._make_data())
         try:
             directory.make()
             launcher = Launcher(directory, _EMPTY_PLAN)
@@ -256,7 +256,7 @@ class Cluster:
         return self.launcher.plan.racks
 
     @property
-    def nodes(self) -> dict[int, Node]:
+    def nodes(self) -> dict[int, ClusterNode]:
         return {each: self.members.node(each) for each in self.node_ids}
 
     def is_running(self, node_id: int) -> bool:
@@ -466,7 +466,7 @@ class Cluster:
         """Leaders give this follower nothing of that partition; nothing else is disturbed."""
         nodes = self.resolve(broker)
         self.partition(topic, partition)
-        rules: list[Rule] = [
+        rules: list[RuleFields] = [
             {"what": "hold-replica", "replica": each, "topic": topic, "partition": partition}
             for each in nodes
         ]
@@ -487,7 +487,7 @@ class Cluster:
         """The n-th request of this kind from now on, and `times` in all, is answered with an error
         and not handled. It counts requests of clients; of others with `source`."""
         nodes = self.resolve(broker)
-        rules: list[Rule] = [
+        rules: list[RuleFields] = [
             {"what": "error", "api": api, "error": error, "nth": nth, "times": times}
             | {"from": host, "to": each}
             for host in resolve_host(source, self)

@@ -29,7 +29,7 @@ _SOCKET_PATH_BYTES_MAX = 100
 _LOG_LINES_READ_BYTES = 64 * 1024
 
 
-class Directory:
+class ClusterDirectory:
     """One cluster's directory."""
 
     def __init__(self, root: Path) -> None:

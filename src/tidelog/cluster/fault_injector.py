@@ -14,7 +14,7 @@ from tidelog.cluster.errors import ClusterError, ClusterUsageError
 from tidelog.cluster.fault_registry import ActiveFault, FaultRegistry, RegistryEdit
 from tidelog.cluster.gates import FaultGates
 from tidelog.cluster.members import Members, wait_until
-from tidelog.cluster.rules import Rule, directions, listed, numbered, rules_for
+from tidelog.cluster.rules import RuleFields, directions, listed, numbered, rules_for
 from tidelog.cluster.targets import Target, TargetContext, resolve_all, resolve_host
 
 START_TIMEOUT_S = 60.0
@@ -140,7 +140,7 @@ class FaultInjector:
         return self.inject(what, text, rules_for(what, found, **fields), for_s=for_s)
 
     def inject(
-        self, what: str, text: str, rules: Sequence[Rule], *, for_s: float | None = None
+        self, what: str, text: str, rules: Sequence[RuleFields], *, for_s: float | None = None
     ) -> Fault:
         """Give these rules to every gate as one fault; all of them, or none if one is refused."""
         self.gates.check()
@@ -219,7 +219,7 @@ def _add(
     text: str,
     *,
     nodes: tuple[int, ...] = (),
-    rules: Sequence[Rule] = (),
+    rules: Sequence[RuleFields] = (),
     until_ms: int | None = None,
 ) -> ActiveFault:
     fault_id = edit.new_id()

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from tidelog.cluster.directory import Directory, locked, write_whole
+from tidelog.cluster.directory import ClusterDirectory, locked, write_whole
 from tidelog.cluster.errors import ClusterError
-from tidelog.cluster.rules import Rule
+from tidelog.cluster.rules import RuleFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class ActiveFault:
     text: str
     nodes: tuple[int, ...] = ()
     """Of a fault of processes: those that are down or paused because of it."""
-    rules: tuple[Rule, ...] = field(default=())
+    rules: tuple[RuleFields, ...] = field(default=())
     until_ms: int | None = None
     """Wall clock; None: until it is undone."""
 
@@ -38,7 +38,7 @@ class ActiveFault:
 class FaultRegistry:
     """`active` reads it, `edit` changes it."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: ClusterDirectory) -> None:
         self._directory = directory
         self._lock_path = directory.root / "faults.lock"
 
@@ -106,7 +106,7 @@ class RegistryEdit:
         self.faults = kept
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[RuleFields]:
         return [rule for fault in self.faults for rule in fault.rules]
 
 

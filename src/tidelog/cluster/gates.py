@@ -18,7 +18,7 @@ from typing import Any
 from tidelog.cluster.directory import write_whole
 from tidelog.cluster.errors import ClusterError, ClusterUsageError
 from tidelog.cluster.launcher import Launcher
-from tidelog.cluster.rules import Rule
+from tidelog.cluster.rules import RuleFields
 
 _ANSWER_TIMEOUT_S = 30.0
 _RETRY_INTERVAL_S = 0.01
@@ -39,12 +39,12 @@ class FaultGates:
                 "this cluster was started without fault gates: only processes can be disturbed"
             )
 
-    def replace(self, rules: Sequence[Rule]) -> None:
+    def replace(self, rules: Sequence[RuleFields]) -> None:
         """The whole table, everywhere; if a node refuses it, ClusterUsageError says why."""
         for node in self._launcher.plan.nodes:
             self.update(node.id, rules)
 
-    def update(self, node_id: int, rules: Sequence[Rule]) -> None:
+    def update(self, node_id: int, rules: Sequence[RuleFields]) -> None:
         """The whole table, at one node."""
         peers = {str(each.id): each.address for each in self._launcher.plan.nodes}
         command = {"do": "replace", "peers": peers, "rules": list(rules)}
@@ -90,7 +90,9 @@ class FaultGates:
         for each in node_ids:
             _rules_path(self._launcher.directory.gate(each)).unlink(missing_ok=True)
 
-    def _write_rules_file(self, node_id: int, peers: dict[str, str], rules: Sequence[Rule]) -> None:
+    def _write_rules_file(
+        self, node_id: int, peers: dict[str, str], rules: Sequence[RuleFields]
+    ) -> None:
         path = _rules_path(self._launcher.directory.gate(node_id))
         injected: object = {}
         with suppress(OSError, ValueError, AttributeError):

@@ -18,11 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from tidelog.cluster import processes
-from tidelog.cluster.directory import Directory, take_lock, write_whole
+from tidelog.cluster.directory import ClusterDirectory, take_lock, write_whole
 from tidelog.cluster.errors import ClusterError
 from tidelog.cluster.layout import ClusterPlan, node_settings
 from tidelog.cluster.ports import is_free
-from tidelog.cluster.processes import Process
+from tidelog.cluster.processes import OsProcess
 
 STOP_TIMEOUT_S = 30.0
 KILL_TIMEOUT_S = 30.0
@@ -33,7 +33,7 @@ _LOG_LINES_SHOWN = 1
 class Launcher:
     """The processes of one cluster, started here or elsewhere."""
 
-    def __init__(self, directory: Directory, plan: ClusterPlan) -> None:
+    def __init__(self, directory: ClusterDirectory, plan: ClusterPlan) -> None:
         self.directory = directory
         self.plan = plan
         self._lock: int | None = None
@@ -70,7 +70,7 @@ class Launcher:
         processes.write_pid_file(self.directory.launcher_path, process, kind=kind)
 
     @property
-    def launcher(self) -> Process | None:
+    def launcher(self) -> OsProcess | None:
         """The process that holds the lifeline, if it lives."""
         found = processes.read_pid_file(self.directory.launcher_path)
         return found if found is not None and found.is_alive else None
@@ -84,7 +84,7 @@ class Launcher:
 
     # What runs.
 
-    def process(self, node_id: int) -> Process | None:
+    def process(self, node_id: int) -> OsProcess | None:
         """The node's process if it runs."""
         found = processes.read_pid_file(self.directory.pid(node_id))
         return found if found is not None and found.is_alive else None

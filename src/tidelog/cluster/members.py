@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
 from tidelog.cluster.launcher import Launcher
-from tidelog.cluster.processes import Process
+from tidelog.cluster.processes import OsProcess
 from tidelog.cluster.rules import listed
 
 WAIT_TIMEOUT_S = 60.0
@@ -18,7 +18,7 @@ _POLL_INTERVAL_S = 0.01
 _LOG_COLUMNS_MAX = 300
 
 
-class Node(NamedTuple):
+class ClusterNode(NamedTuple):
     """One node and the paths of what it writes; `pid` is None while it does not run."""
 
     id: int
@@ -69,11 +69,11 @@ class Members:
             )
         return node_id
 
-    def process(self, node_id: int) -> Process | None:
+    def process(self, node_id: int) -> OsProcess | None:
         """The node's process if it runs."""
         return self.launcher.process(self.check_id(node_id))
 
-    def running_processes(self, node_ids: Iterable[int]) -> list[Process]:
+    def running_processes(self, node_ids: Iterable[int]) -> list[OsProcess]:
         """The processes of these nodes; ClusterError if one does not run."""
         found = []
         for each in node_ids:
@@ -85,10 +85,10 @@ class Members:
             found.append(process)
         return found
 
-    def node(self, node_id: int) -> Node:
+    def node(self, node_id: int) -> ClusterNode:
         plan = self.launcher.plan.by_id[node_id]
         process = self.launcher.process(node_id)
-        return Node(
+        return ClusterNode(
             id=node_id,
             roles=plan.roles,
             rack=plan.rack,

@@ -24,7 +24,7 @@ _STOPPED = ("T", "t")
 _DYING = "D"
 
 
-class Process(NamedTuple):
+class OsProcess(NamedTuple):
     """One process that was started at one moment."""
 
     pid: int
@@ -71,7 +71,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 def start(
     command: list[str], *, directory: Path, log: Path, stdin: int = subprocess.DEVNULL
-) -> Process:
+) -> OsProcess:
     """In a session of its own: Ctrl-C at a terminal is the launcher's affair."""
     reap()
     with log.open("ab") as file:
@@ -85,10 +85,10 @@ def start(
         )
     _children[child.pid] = child
     found = _state_of(child.pid)
-    return Process(child.pid, found[0] if found is not None else "over")
+    return OsProcess(child.pid, found[0] if found is not None else "over")
 
 
-def exit_code(process: Process) -> int | None:
+def exit_code(process: OsProcess) -> int | None:
     """Of a child of this process that has ended."""
     child = _children.get(process.pid)
     return None if child is None else child.poll()
@@ -100,18 +100,18 @@ def reap() -> None:
         child.poll()
 
 
-def write_pid_file(path: Path, process: Process, *, kind: str = "broker") -> None:
+def write_pid_file(path: Path, process: OsProcess, *, kind: str = "broker") -> None:
     """Complete as soon as it is there."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     temporary.write_text(f"{process.pid}\n{process.started}\n{kind}\n")
     temporary.replace(path)
 
 
-def read_pid_file(path: Path) -> Process | None:
+def read_pid_file(path: Path) -> OsProcess | None:
     """The process started last, alive or not; None without a readable file."""
     try:
         pid, started, _ = path.read_text().splitlines()
-        return Process(int(pid), started)
+        return OsProcess(int(pid), started)
     except (OSError, ValueError):
         return None
 
@@ -124,10 +124,10 @@ def pid_file_kind(path: Path) -> str | None:
         return None
 
 
-def this_process() -> Process:
+def this_process() -> OsProcess:
     found = _state_of(os.getpid())
     assert found is not None
-    return Process(os.getpid(), found[0])
+    return OsProcess(os.getpid(), found[0])
 
 
 def _state_of(pid: int) -> tuple[str, str] | None:

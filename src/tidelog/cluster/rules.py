@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from tidelog.cluster.targets import Target
 from tidelog.faults.hosts import CLIENTS
 
-Rule = dict[str, object]
+RuleFields = dict[str, object]
 """As the gates' sockets want it, without its id."""
 Direction = tuple[Target, Target]
 """From whom to whom."""
@@ -36,12 +36,12 @@ def isolation(
     return directions(nodes, others, one_way=False)
 
 
-def rules_for(what: str, found: Iterable[Direction], **fields: object) -> list[Rule]:
+def rules_for(what: str, found: Iterable[Direction], **fields: object) -> list[RuleFields]:
     """The same fault in each direction."""
     return [{"what": what, "from": source, "to": target, **fields} for source, target in found]
 
 
-def numbered(fault_id: str, rules: Sequence[Rule], until_ms: int | None) -> list[Rule]:
+def numbered(fault_id: str, rules: Sequence[RuleFields], until_ms: int | None) -> list[RuleFields]:
     """With ids that name the fault they belong to, and with their end."""
     return [
         {"id": f"{fault_id}.{number}", **rule, "until_ms": until_ms}

@@ -13,7 +13,7 @@ from tidelog.faults.hosts import ANYONE, Host
 from tidelog.faults.kinds import RULE_FIELDS
 
 
-class Rule(NamedTuple):
+class FaultRule(NamedTuple):
     """One fault; fields that its kind does not have keep their defaults."""
 
     id: str
@@ -54,7 +54,7 @@ _ATTRIBUTES = {"from": "source", "to": "target"}
 _EVERY_FIELD = frozenset(name for fields in RULE_FIELDS.values() for name in fields)
 
 
-def read_rules(values: object) -> tuple[Rule, ...]:
+def read_rules(values: object) -> tuple[FaultRule, ...]:
     """A whole list; ids must differ."""
     if not isinstance(values, list):
         raise BadRule('"rules" is not a list')
@@ -67,7 +67,7 @@ def read_rules(values: object) -> tuple[Rule, ...]:
     return rules
 
 
-def read_rule(value: object, number: int = 1) -> Rule:
+def read_rule(value: object, number: int = 1) -> FaultRule:
     """One rule; `number` names it in complaints as long as it has no id."""
     if not isinstance(value, dict):
         raise BadRule(f"rule number {number} is not an object")
@@ -95,10 +95,10 @@ def read_rule(value: object, number: int = 1) -> Rule:
             read[_ATTRIBUTES.get(name, name)] = reader(given)
         except BadRule as reason:
             raise BadRule(f"rule {rule_id!r}: {name} {given!r} {reason}") from None
-    return Rule(id=rule_id, what=what, **read)
+    return FaultRule(id=rule_id, what=what, **read)
 
 
-def rule_value(rule: Rule) -> dict[str, object]:
+def rule_value(rule: FaultRule) -> dict[str, object]:
     """As JSON: the fields of its kind."""
     fields = {name: getattr(rule, _ATTRIBUTES.get(name, name)) for name in RULE_FIELDS[rule.what]}
     return {"id": rule.id, "what": rule.what, **fields}

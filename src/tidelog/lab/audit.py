@@ -29,10 +29,10 @@ from tidelog.judge.history import (
     Wrote,
 )
 from tidelog.judge.history_checks import judge
-from tidelog.lab.writers import Batch, write_answer
+from tidelog.lab.writers import WrittenBatch, write_answer
 
 if TYPE_CHECKING:
-    from tidelog.lab.evidence import Entry
+    from tidelog.lab.evidence import LogEntry
     from tidelog.lab.lab import Lab
 
 BY_PAYLOAD = (LOST, READ_THEN_LOST, DUPLICATED, REORDERED)
@@ -95,7 +95,7 @@ def _writes(lab: Lab, partition: str) -> list[Operation]:
     ]
 
 
-def _wrote(batch: Batch, partition: str) -> Wrote:
+def _wrote(batch: WrittenBatch, partition: str) -> Wrote:
     answers = [(each, write_answer(each)) for each in batch.tries]
     ok = [(each, answer) for each, answer in answers if answer is not None and answer.is_ok]
     outcome = CallOutcome.UNKNOWN
@@ -164,7 +164,7 @@ def _final(lab: Lab, partition: str, index: int) -> FinalLog:
     )
 
 
-def _seen(entry: Entry) -> Seen:
+def _seen(entry: LogEntry) -> Seen:
     numbered = None
     if entry.producer_id is not None and entry.sequence is not None:
         numbered = Sequence32(entry.producer_id, entry.producer_epoch or 0, entry.sequence)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.lab.engine import Engine
-from tidelog.lab.report import Finding, Report, Step
+from tidelog.lab.report import CheckFinding, Report, StoryStep
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Checks:
     def step(self, *ids_and_text: str) -> None:
         """Begin a passage: scenario ids, then one sentence."""
         *ids, text = ids_and_text
-        self.report.begin(Step(tuple(ids), text, self._engine.now_us))
+        self.report.begin(StoryStep(tuple(ids), text, self._engine.now_us))
 
     def same(self, what: str, found: T, wanted: T) -> None:
         """It is exactly this."""
@@ -56,7 +56,7 @@ class Checks:
     def _note(self, what: str, found: str, wanted: str, holds: bool) -> None:
         assert self.report.steps, "a story checks something before its first step"
         step = self.report.steps[-1]
-        step.findings.append(Finding(what, _short(found), _short(wanted), holds))
+        step.findings.append(CheckFinding(what, _short(found), _short(wanted), holds))
         if not holds:
             names = ", ".join(step.ids)
             raise Refuted(f"{names}: {step.text}: {what} is {_short(found)}, not {_short(wanted)}")

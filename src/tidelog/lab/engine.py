@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from tidelog.cluster.layout import NodePlan
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import ENGINES_OF_VERB, EVERYWHERE, OURS
@@ -25,27 +26,10 @@ Host = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLayout:
-    """One node of a cluster."""
-
-    id: int
-    roles: tuple[str, ...] = ("broker", "controller")
-    rack: str | None = None
-
-    @property
-    def is_broker(self) -> bool:
-        return "broker" in self.roles
-
-    @property
-    def is_controller(self) -> bool:
-        return "controller" in self.roles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """A whole cluster: its nodes, and settings that all of them share, by Kafka's names."""
 
-    nodes: tuple[NodeLayout, ...]
+    nodes: tuple[NodePlan, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -61,11 +45,11 @@ class CannotHere(TidelogError):
     """This engine does not understand a word of the story."""
 
 
-class NotReached(TidelogError, AssertionError):
+class StoryTimeout(TidelogError, AssertionError):
     """What a story waited for did not happen in its time."""
 
 
-class NoAnswer(NamedTuple):
+class MissingAnswer(NamedTuple):
     """A broker did not answer: "refused", "closed", "reset", "timed out"..."""
 
     reason: str
@@ -75,7 +59,7 @@ class Pending(Protocol):
     """A request that was sent, and its answer once it is there."""
 
     @property
-    def answer(self) -> Message | NoAnswer | None: ...
+    def answer(self) -> Message | MissingAnswer | None: ...
 
     @property
     def answered_us(self) -> int | None: ...

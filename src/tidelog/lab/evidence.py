@@ -64,7 +64,7 @@ class Description:
     error: ErrorCode
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One record as it lies on a disk."""
 
     offset: int
@@ -183,7 +183,7 @@ def segments(files: Mapping[str, bytes]) -> bytes:
     return b"".join(files[name] for name in sorted(files) if name.endswith(".log"))
 
 
-def entries(records: bytes | memoryview | None) -> Iterator[Entry]:
+def entries(records: bytes | memoryview | None) -> Iterator[LogEntry]:
     """The records of a log or of an answer up to the first bad byte; control records left out."""
     view = memoryview(records or b"")
     try:
@@ -194,7 +194,7 @@ def entries(records: bytes | memoryview | None) -> Iterator[Entry]:
                 continue
             for number, record in enumerate(iterate(view, position)):
                 is_numbered = header.producer_id >= 0 and header.base_sequence >= 0
-                yield Entry(
+                yield LogEntry(
                     offset=record.offset,
                     leader_epoch=header.leader_epoch,
                     payload=(record.value or b"").decode(errors="replace"),

@@ -41,12 +41,12 @@ from tidelog.lab.engine import (
     Happening,
     Host,
     Layout,
-    NoAnswer,
-    NotReached,
+    MissingAnswer,
     Pending,
     RequestSeen,
+    StoryTimeout,
 )
-from tidelog.lab.evidence import Description, Entry, FollowerFetch, ProducerEntry, Topic
+from tidelog.lab.evidence import Description, FollowerFetch, LogEntry, ProducerEntry, Topic
 
 ASK_TIMEOUT_MS = 2_000
 FETCH = FetchRequest.api_key
@@ -59,7 +59,7 @@ class Unanswered(TidelogError, AssertionError):
     """A broker that was asked for evidence did not answer."""
 
 
-class Scene:
+class StoryScene:
     """What a story plays with: its engine, the cluster's layout and the topic that is meant."""
 
     def __init__(self, engine: Engine) -> None:
@@ -71,7 +71,7 @@ class Scene:
 class EvidenceQueries:
     """What can be seen from outside."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: StoryScene) -> None:
         self._scene = scene
         self._engine = scene.engine
         self._trusted: tuple[int, ...] = ()
@@ -98,7 +98,7 @@ class EvidenceQueries:
             self._engine.ask(node, request, version, client=client, timeout_ms=timeout_ms),
             within_ms=timeout_ms + 1_000,
         )
-        if isinstance(answer, NoAnswer):
+        if isinstance(answer, MissingAnswer):
             raise Unanswered(f"node {node} did not answer {type(request).__name__}: {answer}")
         return answer
 
@@ -117,10 +117,10 @@ class EvidenceQueries:
                     continue
         raise Unanswered(f"no broker answers {type(request).__name__}")
 
-    def wait_for(self, pending: Pending, *, within_ms: int = WITHIN_MS) -> Message | NoAnswer:
+    def wait_for(self, pending: Pending, *, within_ms: int = WITHIN_MS) -> Message | MissingAnswer:
         self._engine.wait(lambda: pending.answer is not None, within_ms=within_ms)
         if pending.answer is None:
-            return NoAnswer("the story waited no longer")
+            return MissingAnswer("the story waited no longer")
         return pending.answer
 
     def until(
@@ -137,7 +137,7 @@ class EvidenceQueries:
             except Unanswered:
                 pass
             if self._engine.now_us > deadline_us:
-                raise NotReached(f"not within {within_ms} ms: {what}")
+                raise StoryTimeout(f"not within {within_ms} ms: {what}")
             self._engine.pass_ms(poll_ms)
             poll_ms = min(poll_ms * 2, POLL_MS_MAX)
 
@@ -146,7 +146,7 @@ class EvidenceQueries:
     ) -> None:
         """Like `until`, for a condition that asks nobody: the story goes on in that very moment."""
         if not self._engine.wait(condition, within_ms=within_ms):
-            raise NotReached(f"not within {within_ms} ms: {what}")
+            raise StoryTimeout(f"not within {within_ms} ms: {what}")
 
     # desc and quorum
 
@@ -253,9 +253,9 @@ class EvidenceQueries:
         """The payloads that this broker gives to consumers, from an offset to its end."""
         return [each.payload for each in self.read_entries(node, index=index, offset=offset)]
 
-    def read_entries(self, node: int, *, index: int = 0, offset: int = 0) -> list[Entry]:
+    def read_entries(self, node: int, *, index: int = 0, offset: int = 0) -> list[LogEntry]:
         """The same with offsets, leader epochs and sequences."""
-        read: list[Entry] = []
+        read: list[LogEntry] = []
         while True:
             fetched = self.fetch(node, offset, index=index)
             if fetched.error_code != ErrorCode.NONE:
@@ -268,7 +268,7 @@ class EvidenceQueries:
 
     # Disks
 
-    def log(self, node: int, index: int = 0) -> list[Entry]:
+    def log(self, node: int, index: int = 0) -> list[LogEntry]:
         """log(b): the records on a node's disk, whether it runs or not."""
         files = self._engine.log_files(node, self.topic.name, index)
         return list(evidence.entries(evidence.segments(files)))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidelog.client.partition_requests import init_producer_id_request
+from tidelog.client.producer.batch import ProducerIdentity
+from tidelog.cluster.layout import NodePlan
 from tidelog.cluster.profiles import PROFILES
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
@@ -18,11 +20,11 @@ from tidelog.lab import administration
 from tidelog.lab.audit import LabVerdict, audit
 from tidelog.lab.checks import Checks
 from tidelog.lab.clients import LabConsumer, LabProducer
-from tidelog.lab.engine import Engine, Host, Layout, NodeLayout
+from tidelog.lab.engine import Engine, Host, Layout
 from tidelog.lab.evidence import Topic
-from tidelog.lab.evidence_queries import EvidenceQueries, Scene, Unanswered
+from tidelog.lab.evidence_queries import EvidenceQueries, StoryScene, Unanswered
 from tidelog.lab.report import Report
-from tidelog.lab.writers import Batch, ProducerIdentity, Writer
+from tidelog.lab.writers import BatchWriter, WrittenBatch
 
 ANSWERS = "answers"
 REQUESTS = "requests"
@@ -34,7 +36,7 @@ class Lab:
 
     def __init__(self, engine: Engine, report: Report) -> None:
         self.engine = engine
-        self._scene = Scene(engine)
+        self._scene = StoryScene(engine)
         self.checks = checks = Checks(engine, report)
         self.evidence = evidence = EvidenceQueries(self._scene)
         # The words of the two parts; each is documented there.
@@ -58,7 +60,7 @@ class Lab:
         )
         self.epochs, self.producers = evidence.epochs, evidence.producers
         self.requests, self.follower_fetches = evidence.requests, evidence.follower_fetches
-        self.batches: list[Batch] = []
+        self.batches: list[WrittenBatch] = []
         self.producers_made: list[LabProducer] = []
         self.consumers_made: list[LabConsumer] = []
 
@@ -77,12 +79,12 @@ class Lab:
         racks = racks or {}
         both = ("broker", "controller")
         nodes = [
-            NodeLayout(
+            NodePlan(
                 id=node, roles=both if controllers is None else ("broker",), rack=racks.get(node)
             )
             for node in brokers
         ]
-        nodes += [NodeLayout(id=node, roles=("controller",)) for node in controllers or ()]
+        nodes += [NodePlan(id=node, roles=("controller",)) for node in controllers or ()]
         self.begin(Layout(nodes=tuple(nodes), settings={**PROFILES[profile], **(settings or {})}))
 
     def begin(self, layout: Layout) -> None:
@@ -138,10 +140,10 @@ class Lab:
         acks: int = ACKS_ALL,
         idempotent: bool = False,
         first_sequence: int = 0,
-    ) -> Writer:
+    ) -> BatchWriter:
         """Sends single batches and never retries by itself."""
         identity = self.new_identity() if idempotent else None
-        return Writer(self, name, acks=acks, identity=identity, first_sequence=first_sequence)
+        return BatchWriter(self, name, acks=acks, identity=identity, first_sequence=first_sequence)
 
     def new_identity(self) -> ProducerIdentity:
         request = init_producer_id_request()
@@ -222,13 +224,13 @@ class Lab:
 
         With REQUESTS it is what these followers ask their leaders.
         """
-        asked = self._asked_by(followers)
-        self.engine.hold(REPLICA, *(asked if what == REQUESTS else map(_back, asked)))
+        requests = self._requests_of(followers)
+        self.engine.hold(REPLICA, *(requests if what == REQUESTS else map(_back, requests)))
 
     def release(self, *followers: int) -> None:
         """No fetch of these followers is withheld any more, nor any answer to one."""
-        asked = self._asked_by(followers)
-        self.engine.release(REPLICA, *map(_back, asked), *asked)
+        requests = self._requests_of(followers)
+        self.engine.release(REPLICA, *map(_back, requests), *requests)
 
     def withhold(self, source: int, *targets: int, purpose: str) -> None:
         """Hold back what source says to these nodes on links of one purpose."""
@@ -237,7 +239,7 @@ class Lab:
     def let_pass(self, source: int, *targets: int, purpose: str) -> None:
         self.engine.release(purpose, *((source, target) for target in targets))
 
-    def _asked_by(self, followers: Sequence[int]) -> list[tuple[int, int]]:
+    def _requests_of(self, followers: Sequence[int]) -> list[tuple[int, int]]:
         """From each of these followers to each broker that might be its leader."""
         return [
             (follower, other)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One check: what was examined, what was found, what the story says."""
 
     what: str
@@ -21,13 +21,13 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Step:
+class StoryStep:
     """A passage of the story and the evidence for it."""
 
     ids: tuple[str, ...]
     text: str
     at_us: int
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckFinding] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -40,15 +40,15 @@ class Report:
 
     story: str
     engine: str
-    steps: list[Step] = field(default_factory=list)
+    steps: list[StoryStep] = field(default_factory=list)
     failure: str | None = None
     """Why it ended before its end."""
     cannot: str | None = None
     """The word that this engine does not understand."""
-    on_step: Callable[[Step], None] | None = None
+    on_step: Callable[[StoryStep], None] | None = None
     """Called when a step begins, for those who watch."""
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: StoryStep) -> None:
         self.steps.append(step)
         if self.on_step is not None:
             self.on_step(step)
@@ -58,7 +58,7 @@ class Report:
         """Returns whether something was found that is not as the story says."""
         return any(not each.holds for step in self.steps for each in step.findings)
 
-    def steps_of(self, scenario: str) -> list[Step]:
+    def steps_of(self, scenario: str) -> list[StoryStep]:
         return [step for step in self.steps if scenario in step.ids]
 
     def why_not(self, scenario: str) -> str | None:

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidelog.lab.checks import Refuted
-from tidelog.lab.engine import CannotHere, Engine, NotReached
+from tidelog.lab.engine import CannotHere, Engine, StoryTimeout
 from tidelog.lab.evidence_queries import Unanswered
 from tidelog.lab.lab import Lab
-from tidelog.lab.report import Report, Step
+from tidelog.lab.report import Report, StoryStep
 
 StoryFunction = Callable[[Lab], None]
 
@@ -62,7 +62,9 @@ def stories_of(scenario: str) -> list[Story]:
     return [each for each in BOOK.values() if scenario in each.ids]
 
 
-def play(story: Story, engine: Engine, *, on_step: Callable[[Step], None] | None = None) -> Report:
+def play(
+    story: Story, engine: Engine, *, on_step: Callable[[StoryStep], None] | None = None
+) -> Report:
     """Play a story on an engine, from its beginning to its end or to where it goes wrong."""
     report = Report(story=story.name, engine=engine.name, on_step=on_step)
     lab = Lab(engine, report)
@@ -70,7 +72,7 @@ def play(story: Story, engine: Engine, *, on_step: Callable[[Step], None] | None
         story.act(lab)
     except CannotHere as word:
         report.cannot = str(word)
-    except (Refuted, NotReached, Unanswered) as wrong:
+    except (Refuted, StoryTimeout, Unanswered) as wrong:
         report.failure = str(wrong)
     except (AssertionError, LookupError, ValueError) as wrong:
         frame = traceback.extract_tb(wrong.__traceback__)[-1]

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.client.partition_requests import produce_answer, produce_request
+from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_00_produce import ProduceResponse
 from tidelog.core.wire.records import NewRecord, build
-from tidelog.lab.engine import NoAnswer, Pending
+from tidelog.lab.engine import MissingAnswer, Pending
 from tidelog.lab.evidence import Topic
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 
 PRODUCE_VERSION = 13
 PRODUCE_TIMEOUT_MS = 30_000
-
-
-class ProducerIdentity(NamedTuple):
-    """An idempotent producer."""
-
-    producer_id: int
-    producer_epoch: int
 
 
 class WriteAnswer(NamedTuple):
@@ -42,7 +36,7 @@ class WriteAnswer(NamedTuple):
         return self.error is ErrorCode.NONE
 
 
-class Batch:
+class WrittenBatch:
     """Some records that a writer sent at least once."""
 
     def __init__(
@@ -83,7 +77,7 @@ class Batch:
         return None if named.leader_id < 0 else (named.leader_id, named.leader_epoch)
 
 
-class Writer:
+class BatchWriter:
     """Somebody who writes batches to one partition."""
 
     def __init__(
@@ -111,16 +105,16 @@ class Writer:
         """Send one batch and wait for the answer."""
         return self.wait(self.begin(*payloads, index=index, to=to))
 
-    def begin(self, *payloads: str, index: int = 0, to: int | None = None) -> Batch:
+    def begin(self, *payloads: str, index: int = 0, to: int | None = None) -> WrittenBatch:
         """Send one batch, don't wait."""
         topic = self._lab.topic
         data = self._build(payloads, index)
-        batch = Batch(topic, index, payloads, data, acks=self.acks, writer=self.name)
+        batch = WrittenBatch(topic, index, payloads, data, acks=self.acks, writer=self.name)
         self._lab.batches.append(batch)
         self.again(batch, to=to)
         return batch
 
-    def again(self, batch: Batch, *, to: int | None = None) -> None:
+    def again(self, batch: WrittenBatch, *, to: int | None = None) -> None:
         """Send the very same bytes to the leader, or to the broker that the story names."""
         node = self._lab.leader(batch.index, topic=batch.topic) if to is None else to
         assert node is not None, "there is no leader to write to"
@@ -147,7 +141,7 @@ class Writer:
             )
         )
 
-    def wait(self, batch: Batch) -> WriteAnswer:
+    def wait(self, batch: WrittenBatch) -> WriteAnswer:
         self._lab.wait_for(batch.tries[-1], within_ms=PRODUCE_TIMEOUT_MS + 10_000)
         answer = batch.answer
         assert answer is not None, f"no answer to {batch.payloads}"
@@ -174,7 +168,7 @@ def write_answer(pending: Pending) -> WriteAnswer | None:
     answer = pending.answer
     if answer is None:
         return None
-    if isinstance(answer, NoAnswer):
+    if isinstance(answer, MissingAnswer):
         return WriteAnswer(None, None, answer.reason)
     partition = produce_answer(answer)
     error = ErrorCode(partition.error_code)

@@ -10,10 +10,10 @@ import pytest
 
 from tidelog.cli import demo_leader
 from tidelog.cluster.errors import ClusterError
-from tidelog.lab.report import Finding, Report, Step
+from tidelog.lab.report import CheckFinding, Report, StoryStep
 
-LOST = Finding("lost", "('hasty order 1',)", "('hasty order 1',)", holds=True)
-LOST_MORE = Finding("lost", "('order 1',)", "('hasty order 1',)", holds=False)
+LOST = CheckFinding("lost", "('hasty order 1',)", "('hasty order 1',)", holds=True)
+LOST_MORE = CheckFinding("lost", "('order 1',)", "('hasty order 1',)", holds=False)
 
 
 def play(monkeypatch: pytest.MonkeyPatch, outcome: Report | Exception) -> int:
@@ -26,8 +26,8 @@ def play(monkeypatch: pytest.MonkeyPatch, outcome: Report | Exception) -> int:
     return demo_leader.demo_leader()
 
 
-def report(*findings: Finding, failure: str | None = None) -> Report:
-    step = Step(("D3-S1",), "what became of every order", 1, list(findings))
+def report(*findings: CheckFinding, failure: str | None = None) -> Report:
+    step = StoryStep(("D3-S1",), "what became of every order", 1, list(findings))
     return Report(story="a story", engine="processes", steps=[step], failure=failure)
 
 

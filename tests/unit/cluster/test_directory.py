@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tidelog.cluster.cluster_options import ClusterOptions
-from tidelog.cluster.directory import Directory, locked, take_lock
+from tidelog.cluster.directory import ClusterDirectory, locked, take_lock
 from tidelog.cluster.errors import ClusterError
 
 
-def written(path: Path) -> Directory:
-    directory = Directory(path)
+def written(path: Path) -> ClusterDirectory:
+    directory = ClusterDirectory(path)
     directory.write_plan(
         ClusterOptions(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None)
     )
@@ -22,14 +22,14 @@ def written(path: Path) -> Directory:
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     plan = ClusterOptions(brokers=4, racks=("a", "b"), settings={"x": True}).settle(None)
-    Directory(tmp_path).write_plan(plan)
-    assert Directory(tmp_path).read_plan() == plan
+    ClusterDirectory(tmp_path).write_plan(plan)
+    assert ClusterDirectory(tmp_path).read_plan() == plan
 
 
 def test_without_a_plan_there_is_no_cluster(tmp_path: Path) -> None:
-    assert not Directory(tmp_path).has_plan
+    assert not ClusterDirectory(tmp_path).has_plan
     with pytest.raises(ClusterError, match="there is no cluster in"):
-        Directory(tmp_path).read_plan()
+        ClusterDirectory(tmp_path).read_plan()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_without_a_plan_there_is_no_cluster(tmp_path: Path) -> None:
 def test_a_damaged_plan_is_told_by_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)
     with pytest.raises(ClusterError, match=r"cluster\.json is damaged"):
-        Directory(tmp_path).read_plan()
+        ClusterDirectory(tmp_path).read_plan()
 
 
 def test_a_plan_of_another_release_is_not_touched(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_sockets_move_to_a_short_place_when_the_path_is_too_long(tmp_path: Path)
     directory = written(long)
     try:
         assert len(str(directory.gate(1))) < 100
-        again = Directory(long)
+        again = ClusterDirectory(long)
         again.read_plan()
         assert again.gate(1) == directory.gate(1)
         assert again.gate(1) != again.gate(2)
@@ -65,7 +65,7 @@ def test_sockets_move_to_a_short_place_when_the_path_is_too_long(tmp_path: Path)
 
 
 def test_the_end_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
-    directory = Directory(tmp_path)
+    directory = ClusterDirectory(tmp_path)
     assert directory.last_log_lines(1, 3) == []
     directory.node(1).mkdir()
     directory.log(1).write_text("".join(f"line {each}\n" for each in range(50_000)))
@@ -75,7 +75,7 @@ def test_the_end_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
 def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ClusterError, match="cannot use"):
-        Directory(tmp_path / "file").make()
+        ClusterDirectory(tmp_path / "file").make()
 
 
 def test_a_lock_is_taken_once(tmp_path: Path) -> None:

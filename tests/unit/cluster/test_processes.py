@@ -11,19 +11,19 @@ import pytest
 
 from tests.process.waiting import wait_until
 from tidelog.cluster import processes
-from tidelog.cluster.processes import Process
+from tidelog.cluster.processes import OsProcess
 
 SLEEPER = [sys.executable, "-c", "import signal; print('here', flush=True); signal.pause()"]
 
 
 @pytest.fixture
-def sleeper(tmp_path: Path) -> Process:
+def sleeper(tmp_path: Path) -> OsProcess:
     started = processes.start(SLEEPER, directory=tmp_path, log=tmp_path / "log")
     wait_until(lambda: (tmp_path / "log").read_text(), "its first word", within_s=60)
     return started
 
 
-def test_a_process_is_paused_resumed_and_killed(sleeper: Process) -> None:
+def test_a_process_is_paused_resumed_and_killed(sleeper: OsProcess) -> None:
     assert sleeper.is_alive and not sleeper.is_paused
     assert sleeper.signal(processes.PAUSE)
     wait_until(lambda: sleeper.is_paused, "the pause", within_s=60)
@@ -36,9 +36,9 @@ def test_a_process_is_paused_resumed_and_killed(sleeper: Process) -> None:
     assert not sleeper.signal(processes.KILL)
 
 
-def test_whoever_has_the_pid_later_is_not_signalled(sleeper: Process, tmp_path: Path) -> None:
+def test_whoever_has_the_pid_later_is_not_signalled(sleeper: OsProcess, tmp_path: Path) -> None:
     """The file names the pid of a living process that was started at another time."""
-    processes.write_pid_file(tmp_path / "pid", Process(sleeper.pid, "1"))
+    processes.write_pid_file(tmp_path / "pid", OsProcess(sleeper.pid, "1"))
     found = processes.read_pid_file(tmp_path / "pid")
     assert found is not None
     assert not found.is_alive
@@ -54,7 +54,7 @@ def test_a_dead_child_that_nobody_has_noted_is_not_alive(tmp_path: Path) -> None
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     found = processes._state_of(child.pid)
     assert found is not None
-    zombie = Process(child.pid, found[0])
+    zombie = OsProcess(child.pid, found[0])
     wait_until(lambda: not zombie.is_alive, "its end", within_s=60)
     assert os.path.exists(f"/proc/{child.pid}")
     child.wait()

@@ -15,7 +15,7 @@ from tidelog.cli.cluster.up_options import DEFAULT_PORT, UpOptions, read_setting
 from tidelog.cluster import processes
 from tidelog.cluster.cluster import UP, Cluster
 from tidelog.cluster.cluster_options import described
-from tidelog.cluster.directory import Directory
+from tidelog.cluster.directory import ClusterDirectory
 
 LOOK_EVERY_S = 1.0
 
@@ -93,7 +93,7 @@ def _up(options: UpOptions, started_s: float, say: Say) -> int:
 
 
 def _cluster(options: UpOptions) -> Cluster:
-    is_new = not Directory(options.data).has_plan
+    is_new = not ClusterDirectory(options.data).has_plan
     return Cluster(
         options.brokers,
         racks=options.racks,

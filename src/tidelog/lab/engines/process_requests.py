@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from tidelog.client.shells.wire_connection import ConnectionClosed, WireConnection
 from tidelog.core.wire.schema import Message
-from tidelog.lab.engine import NoAnswer
+from tidelog.lab.engine import MissingAnswer
 from tidelog.lab.engines.story_clock import StoryClock
 
 Address = tuple[str, int]
@@ -23,7 +23,7 @@ class ProcessPending:
     """A request under way."""
 
     def __init__(self) -> None:
-        self.answer: Message | NoAnswer | None = None
+        self.answer: Message | MissingAnswer | None = None
         self.answered_us: int | None = None
 
 
@@ -88,17 +88,17 @@ class ProcessRequests:
                 self._open.discard(connection)
             connection.close()
 
-    def _answer(self, pending: ProcessPending, answer: Message | NoAnswer) -> None:
+    def _answer(self, pending: ProcessPending, answer: Message | MissingAnswer) -> None:
         pending.answered_us = self._clock.now_us
         pending.answer = answer
         self._on_change()
 
 
-def _no_answer(error: OSError) -> NoAnswer:
+def _no_answer(error: OSError) -> MissingAnswer:
     if isinstance(error, ConnectionClosed):
-        return NoAnswer("closed")
+        return MissingAnswer("closed")
     if isinstance(error, ConnectionRefusedError):
-        return NoAnswer("refused")
+        return MissingAnswer("refused")
     if isinstance(error, TimeoutError):
-        return NoAnswer("timed out")
-    return NoAnswer("reset")
+        return MissingAnswer("timed out")
+    return MissingAnswer("reset")

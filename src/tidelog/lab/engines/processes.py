@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from tidelog.cluster.cluster import PROGRAM, Cluster
-from tidelog.cluster.layout import NodePlan
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import PROCESSES
 from tidelog.lab.engine import CannotHere, Happening, Host, Layout, RequestSeen
@@ -73,7 +72,7 @@ class ProcessEngine:
 
     def begin(self, layout: Layout) -> None:
         cluster = self._cluster = Cluster(
-            nodes=[NodePlan(id=node.id, roles=node.roles, rack=node.rack) for node in layout.nodes],
+            nodes=layout.nodes,
             settings={**self._clock.settings(layout.settings), **SETTINGS},
             data=self._data,
         )

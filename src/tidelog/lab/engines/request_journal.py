@@ -20,7 +20,7 @@ _NODE = "node-"
 """Nodes call themselves so in the headers of their requests."""
 
 
-class Exchange:
+class JournalExchange:
     """One request and its answer, as lines until somebody wants to read them."""
 
     __slots__ = ("_answer", "_request")
@@ -69,8 +69,8 @@ class RequestJournal:
         self.path = path
         self._tail = JsonTail(path)
         self._story_us = story_us
-        self._exchanges: list[Exchange] = []
-        self._open: dict[tuple[int, int], Exchange] = {}
+        self._exchanges: list[JournalExchange] = []
+        self._open: dict[tuple[int, int], JournalExchange] = {}
 
     def of(self, api_key: int, *, since_us: int, peer: Host | None) -> list[RequestSeen]:
         """Requests of one kind since a moment of the story, oldest first."""
@@ -87,7 +87,7 @@ class RequestJournal:
     def _take(self, line: dict[str, Any]) -> None:
         key = (int(line["connection"]), int(line["correlation_id"]))
         if line["direction"] == "request":
-            self._open[key] = exchange = Exchange(line)
+            self._open[key] = exchange = JournalExchange(line)
             self._exchanges.append(exchange)
         elif key in self._open:
             self._open.pop(key).answered(line)

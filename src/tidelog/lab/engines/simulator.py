@@ -23,9 +23,9 @@ from tidelog.lab.engine import (
     Happening,
     Host,
     Layout,
-    NoAnswer,
-    NotReached,
+    MissingAnswer,
     RequestSeen,
+    StoryTimeout,
 )
 from tidelog.lab.engines.simulated_clients import SimulatedConsumer, SimulatedProducer
 from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
@@ -34,8 +34,7 @@ from tidelog.worlds.simulator.network import Conditions, Network
 from tidelog.worlds.simulator.platter import Directory, FileNode, Platter
 from tidelog.worlds.simulator.process import WALL_START_MS
 from tidelog.worlds.simulator.request_trace import TracedCluster
-from tidelog.worlds.simulator.world import NotReached as NotReachedInTime
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import NotReached, World
 
 READY_WITHIN_MS = 60_000
 ASK_TIMEOUT_MS = 1_000
@@ -46,11 +45,11 @@ class SimulatedPending:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.answer: Message | NoAnswer | None = None
+        self.answer: Message | MissingAnswer | None = None
         self.answered_us: int | None = None
 
     def settle(self, outcome: Outcome) -> None:
-        self.answer = NoAnswer(outcome.reason) if isinstance(outcome, Trouble) else outcome
+        self.answer = MissingAnswer(outcome.reason) if isinstance(outcome, Trouble) else outcome
         self.answered_us = self._world.now_us
 
 
@@ -121,7 +120,7 @@ class SimulatorEngine:
     def wait(self, condition: Callable[[], bool], *, within_ms: int) -> bool:
         try:
             self.world.run_until(condition, within_ms=within_ms)
-        except NotReachedInTime:
+        except NotReached:
             return False
         return True
 
@@ -276,7 +275,7 @@ class SimulatorEngine:
         for node in wanted:
             while self._brokers_known_to(node) != wanted:
                 if self.world.now_us > deadline_us:
-                    raise NotReached(f"broker {node} does not see {wanted}")
+                    raise StoryTimeout(f"broker {node} does not see {wanted}")
                 self.pass_ms(5)
 
     def _brokers_known_to(self, node: int) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tidelog.cluster.fault_injector import Fault
-from tidelog.cluster.rules import Rule
+from tidelog.cluster.rules import RuleFields
 from tidelog.lab.engine import Host
 
 Way = tuple[str, Host, Host]
@@ -20,7 +20,7 @@ Way = tuple[str, Host, Host]
 class Injector(Protocol):
     """What gives rules to the fault gates of a cluster: see tidelog.cluster.fault_injector."""
 
-    def inject(self, what: str, text: str, rules: Sequence[Rule]) -> Fault: ...
+    def inject(self, what: str, text: str, rules: Sequence[RuleFields]) -> Fault: ...
 
 
 class StoryFaults:
@@ -28,12 +28,12 @@ class StoryFaults:
 
     def __init__(self, injector: Injector) -> None:
         self._injector = injector
-        self._groups: list[tuple[Fault, dict[Way, Rule]]] = []
+        self._groups: list[tuple[Fault, dict[Way, RuleFields]]] = []
 
     def begin(self, what: str, ways: Iterable[Way], **fields: object) -> None:
         """The same on each way; those that are disturbed so already stay as they are."""
         known = {way for _, group in self._groups for way in group}
-        wanted: dict[Way, Rule] = {
+        wanted: dict[Way, RuleFields] = {
             way: {"what": what, "from": _host(way[1]), "to": _host(way[2]), **fields}
             for way in ways
             if way not in known
@@ -53,7 +53,7 @@ class StoryFaults:
                 self._groups.remove(entry)
                 fault.undo()
 
-    def _add(self, wanted: dict[Way, Rule]) -> None:
+    def _add(self, wanted: dict[Way, RuleFields]) -> None:
         text = ", ".join(f"{kind} {source} -> {target}" for kind, source, target in wanted)
         fault = self._injector.inject("story", text, list(wanted.values()))
         self._groups.append((fault, wanted))

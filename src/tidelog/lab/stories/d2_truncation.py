@@ -18,7 +18,7 @@ from tidelog.lab import alter_partition, evidence
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER, FENCED, A, B, C, same_logs
 from tidelog.lab.story import story
-from tidelog.lab.writers import Writer
+from tidelog.lab.writers import BatchWriter
 
 
 @story("D2-T1", "D2-T2", "D2-T3", "D2-T4", "D2-C3", "D1-K6")
@@ -82,7 +82,7 @@ def an_old_leader_epoch_is_refused_everywhere(lab: Lab) -> None:
     lab.same("AlterPartition of A", claimed, FENCED)
 
 
-def _b_leads_without_m3(lab: Lab) -> Writer:
+def _b_leads_without_m3(lab: Lab) -> BatchWriter:
     """M1 everywhere, M2 on A and B, M3 on A; A is dead and B leads in leader epoch 1."""
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.evidence import Entry
+from tidelog.lab.evidence import LogEntry
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import NOT_LEADER, A, B, C, ok, same_logs
 from tidelog.lab.story import story
-from tidelog.lab.writers import Batch, Writer
+from tidelog.lab.writers import BatchWriter, WrittenBatch
 
 
 @story(
@@ -57,7 +57,7 @@ def d2_walk_with_acks_1(lab: Lab) -> None:
     _a_leads_again(lab)
 
 
-def _begin(lab: Lab, *, acks: int) -> Writer:
+def _begin(lab: Lab, *, acks: int) -> BatchWriter:
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")
     lab.step("D2-M1", "the partition begins in leader epoch 0, and A's log is empty")
@@ -91,7 +91,7 @@ def _b_leads(lab: Lab) -> None:
 
     lab.step("D2-E4", "D2-E5", "D2-M6", "M4 is written by B as ⟨leader epoch 1, offset 2⟩")
     lab.same("the answer to M4", lab.writer("second").write("M4"), ok(2))
-    lab.same("the record in log(B)", lab.log(B)[2], Entry(2, 1, "M4"))
+    lab.same("the record in log(B)", lab.log(B)[2], LogEntry(2, 1, "M4"))
     lab.same("the high watermark, since C has it, too", lab.high_watermark(), 3)
 
 
@@ -197,7 +197,7 @@ def c_is_elected_when_it_stands_before_b(lab: Lab) -> None:
     lab.same("lost", lab.audit().lost, ("M2", "M3"))
 
 
-def _m3_on_a_alone(lab: Lab) -> tuple[Writer, Batch, Batch]:
+def _m3_on_a_alone(lab: Lab) -> tuple[BatchWriter, WrittenBatch, WrittenBatch]:
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")
     first = lab.writer("first", idempotent=True)
@@ -212,7 +212,7 @@ def _m3_on_a_alone(lab: Lab) -> tuple[Writer, Batch, Batch]:
     return first, m2, m3
 
 
-def _errors(*batches: Batch) -> tuple[ErrorCode | None, ...]:
+def _errors(*batches: WrittenBatch) -> tuple[ErrorCode | None, ...]:
     """What the brokers said; None where a connection ended without an answer."""
     answers = [batch.answer for batch in batches]
     assert all(answers), "a batch still waits"

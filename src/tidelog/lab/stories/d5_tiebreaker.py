@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tidelog.cluster.layout import NodePlan
 from tidelog.cluster.profiles import PROFILES
 from tidelog.core.wire.messages.api_63_broker_heartbeat import BrokerHeartbeatRequest
 from tidelog.lab.audit import CLEAN
-from tidelog.lab.engine import Layout, NodeLayout
+from tidelog.lab.engine import Layout
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER, NOT_LEADER, ok
 from tidelog.lab.story import story
@@ -121,11 +122,11 @@ def _two_racks_and_a_tiebreaker(lab: Lab) -> None:
     """The document's layout: P0 on 1 and 3, P1 on 3 and 2, P2 on 4 and 1; one record in each."""
     layout = Layout(
         nodes=(
-            NodeLayout(id=1, roles=BOTH, rack="a"),
-            NodeLayout(id=2, roles=("broker",), rack="a"),
-            NodeLayout(id=3, roles=BOTH, rack="b"),
-            NodeLayout(id=4, roles=("broker",), rack="b"),
-            NodeLayout(id=TIEBREAKER, roles=("controller",)),
+            NodePlan(id=1, roles=BOTH, rack="a"),
+            NodePlan(id=2, roles=("broker",), rack="a"),
+            NodePlan(id=3, roles=BOTH, rack="b"),
+            NodePlan(id=4, roles=("broker",), rack="b"),
+            NodePlan(id=TIEBREAKER, roles=("controller",)),
         ),
         settings=PROFILES["documents"],
     )

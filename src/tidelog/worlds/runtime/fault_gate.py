@@ -18,7 +18,7 @@ from tidelog.core.node.connections.connection import Connections
 from tidelog.core.node.connections.request import Request
 from tidelog.core.wire.headers import RequestHeader
 from tidelog.faults.hosts import Host
-from tidelog.faults.rules import Rule
+from tidelog.faults.rules import FaultRule
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.events import FaultsChanged
 from tidelog.worlds.runtime.fault_answers import error_answer, wants_no_answer
@@ -45,11 +45,11 @@ class FaultGate:
     ) -> None:
         self.table = table
         self.on_counted: Callable[[], None] = lambda: None
-        """Told when the table changed without a command: rules ended, errors were answered."""
+        """Called when the table changed without a command: rules ended, errors were answered."""
         self._server = server
         self._clock = clock
         self._trace = trace
-        self._scheduler = FaultScheduler(server, clock, self.look)
+        self._scheduler = FaultScheduler(server, clock, self.on_wake)
         self._links = links = GatedLinks(server, table, self._scheduler)
         self._peers = peers = GatedPeers(server, table, self._scheduler)
         self.arm, self.halt = server.arm, server.halt
@@ -69,7 +69,7 @@ class FaultGate:
         self.on_timer, self.end_of_tick = node.on_timer, node.end_of_tick
 
     def stop(self) -> None:
-        """The node has stopped: nothing is told or sent any more."""
+        """The node has stopped: nothing is delivered or sent any more."""
         self._scheduler.stop()
         self.record(None)
 
@@ -114,19 +114,19 @@ class FaultGate:
     # The table.
 
     def load(
-        self, rules: tuple[Rule, ...], peers: Mapping[str, int], counts: Mapping[str, int]
+        self, rules: tuple[FaultRule, ...], peers: Mapping[str, int], counts: Mapping[str, int]
     ) -> None:
         """Before anything else: what this broker had when it was last there."""
         self.table.replace(rules, peers, counts)
         self.table.expire(self._wall_ms())
         self._on_table_changed((), "loaded")
 
-    def replace(self, rules: tuple[Rule, ...], peers: Mapping[str, int]) -> None:
+    def replace(self, rules: tuple[FaultRule, ...], peers: Mapping[str, int]) -> None:
         before = self.table.rules
         self.table.replace(rules, peers)
         self._on_table_changed(before, "replaced")
 
-    def look(self) -> None:
+    def on_wake(self) -> None:
         """Time has passed: rules end, what was late comes, connects are given up."""
         before = self.table.rules
         if self.table.expire(self._wall_ms()):
@@ -135,7 +135,7 @@ class FaultGate:
         else:
             self._flow_on()
 
-    def _on_table_changed(self, before: tuple[Rule, ...], because: str) -> None:
+    def _on_table_changed(self, before: tuple[FaultRule, ...], because: str) -> None:
         after = self.table.rules
         self._trace.emit(
             FaultsChanged(
@@ -160,7 +160,7 @@ class FaultGate:
         self._peers.release_brakes()
         end_ms = self.table.next_end_ms()
         if end_ms is not None:
-            self._scheduler.look_at(now_ms + end_ms - self._wall_ms())
+            self._scheduler.wake_at(now_ms + end_ms - self._wall_ms())
 
     def _wall_ms(self) -> int:
         return self._clock.wall_ms(self._clock.now_ms())

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from tidelog.worlds.runtime.fault_scheduler import Acts, FaultScheduler, GatedServer
-from tidelog.worlds.runtime.fault_stream import Kind, Stream
-from tidelog.worlds.runtime.fault_table import FaultTable, Way
+from tidelog.worlds.runtime.fault_stream import FaultStream, ItemKind
+from tidelog.worlds.runtime.fault_table import FaultTable, LinkDirection
 from tidelog.worlds.runtime.links import CONNECT_TIMEOUT_MS, LinkEvents
 
 
@@ -28,16 +28,16 @@ class GatedLink:
         self.is_dialling = False
         """The server was asked to connect and has not said what became of it."""
         way = self._way(table)
-        self.outgoing: Acts = Stream(table, way)
-        self.incoming: Acts = Stream(table, way.back)
+        self.outgoing: Acts = FaultStream(table, way)
+        self.incoming: Acts = FaultStream(table, way.back)
 
     def find_way(self, table: FaultTable) -> None:
         """The table may know more addresses now, or fewer."""
         self.outgoing.way = self._way(table)
         self.incoming.way = self.outgoing.way.back
 
-    def _way(self, table: FaultTable) -> Way:
-        return Way(table.node_id, table.node_at(self.host, self.port), self.purpose)
+    def _way(self, table: FaultTable) -> LinkDirection:
+        return LinkDirection(table.node_id, table.node_at(self.host, self.port), self.purpose)
 
 
 class GatedLinks:
@@ -63,7 +63,7 @@ class GatedLinks:
         if link.is_dialling and (table.is_cut(way) or table.is_cut(way.back)):
             link.is_dialling = False
             self._server.disconnect(link.number)
-            self._scheduler.put_first(link.outgoing, partial(self._dial, link), Kind.CONNECT)
+            self._scheduler.put_first(link.outgoing, partial(self._dial, link), ItemKind.CONNECT)
 
     def give_up(self, now_ms: int) -> None:
         """Tell which links did not open in time."""
@@ -71,7 +71,7 @@ class GatedLinks:
             if opens_by_ms <= now_ms and link in self._opening:
                 self._server.disconnect(link)
                 self._tell_closed(link, "unreachable", now_ms)
-        self._scheduler.look_at(*self._opening.values())
+        self._scheduler.wake_at(*self._opening.values())
 
     # What the node wishes.
 
@@ -79,8 +79,10 @@ class GatedLinks:
         now_ms = self._server.begin_tick()
         gated = self._links[link] = GatedLink(self._table, link, host, port, purpose)
         self._opening[link] = now_ms + CONNECT_TIMEOUT_MS
-        self._scheduler.look_at(self._opening[link])
-        self._scheduler.pass_on(gated.outgoing, partial(self._dial, gated), Kind.CONNECT, now_ms)
+        self._scheduler.wake_at(self._opening[link])
+        self._scheduler.pass_on(
+            gated.outgoing, partial(self._dial, gated), ItemKind.CONNECT, now_ms
+        )
 
     def _dial(self, link: GatedLink, now_ms: int) -> None:
         link.is_dialling = True
@@ -90,11 +92,11 @@ class GatedLinks:
         gated = self._links.get(link)
         if gated is None:
             return
-        if gated.outgoing.passes(Kind.FRAME):
+        if gated.outgoing.passes(ItemKind.FRAME):
             self._server.send(link, parts)
         else:
             act = partial(self._send_now, link, parts)
-            self._scheduler.put(gated.outgoing, act, Kind.FRAME)
+            self._scheduler.put(gated.outgoing, act, ItemKind.FRAME)
 
     def _send_now(
         self, link: int, parts: Sequence[bytes | bytearray | memoryview], now_ms: int
@@ -120,7 +122,7 @@ class GatedLinks:
         if gated is not None:
             gated.is_dialling = False
             tell = partial(self._tell_opened, link)
-            self._scheduler.pass_on(gated.incoming, tell, Kind.OPENED, now_ms)
+            self._scheduler.pass_on(gated.incoming, tell, ItemKind.OPENED, now_ms)
 
     def _tell_opened(self, link: int, now_ms: int) -> None:
         self._opening.pop(link, None)
@@ -132,7 +134,7 @@ class GatedLinks:
             gated.is_dialling = False
             self._scheduler.forget(gated.outgoing)
             tell = partial(self._tell_closed, link, reason)
-            self._scheduler.pass_on(gated.incoming, tell, Kind.CLOSED, now_ms)
+            self._scheduler.pass_on(gated.incoming, tell, ItemKind.CLOSED, now_ms)
 
     def _tell_closed(self, link: int, reason: str, now_ms: int) -> None:
         self._forget(link)
@@ -142,9 +144,9 @@ class GatedLinks:
         gated = self._links.get(link)
         if gated is None:
             return
-        if gated.incoming.passes(Kind.FRAME):
+        if gated.incoming.passes(ItemKind.FRAME):
             self.node.on_answer(link, frame, now_ms)
         else:
             kept = memoryview(bytearray(frame))  # the buffer is used again after this call
             act = partial(self.node.on_answer, link, kept)
-            self._scheduler.put(gated.incoming, act, Kind.FRAME, size_bytes=len(kept))
+            self._scheduler.put(gated.incoming, act, ItemKind.FRAME, size_bytes=len(kept))

@@ -18,8 +18,8 @@ from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.faults.hosts import Host
 from tidelog.worlds.runtime.fault_journal import Journal
 from tidelog.worlds.runtime.fault_scheduler import Acts, FaultScheduler, GatedServer
-from tidelog.worlds.runtime.fault_stream import Kind, Stream
-from tidelog.worlds.runtime.fault_table import FaultTable, Way
+from tidelog.worlds.runtime.fault_stream import FaultStream, ItemKind
+from tidelog.worlds.runtime.fault_table import FaultTable, LinkDirection
 from tidelog.worlds.runtime.server import NodeEvents
 
 HELD_BYTES_MAX = 4 * MIB
@@ -52,8 +52,8 @@ class GatedPeer:
         self.is_over = False
         """The real connection has ended, whether or not the node may know it."""
         self.orphaned_bytes = 0
-        self.incoming: Acts = Stream(table, Way(None, table.node_id))
-        self.outgoing: Acts = Stream(table, Way(table.node_id, None))
+        self.incoming: Acts = FaultStream(table, LinkDirection(None, table.node_id))
+        self.outgoing: Acts = FaultStream(table, LinkDirection(table.node_id, None))
 
     @property
     def is_node(self) -> bool:
@@ -62,7 +62,7 @@ class GatedPeer:
     def identify(self, client_id: str | None, table: FaultTable) -> None:
         self.client_id = client_id
         self.host = table.host_of(client_id)
-        self.incoming.way = Way(self.host, table.node_id)
+        self.incoming.way = LinkDirection(self.host, table.node_id)
         self.outgoing.way = self.incoming.way.back
 
 
@@ -95,7 +95,7 @@ class GatedPeers:
         peer = self._peers[connection]
         if not self._table.rules and self.journal is None:  # as almost always: be quick
             is_known = frame[NAME_START : peer.name_end] == peer.name
-            if is_known and (peer.is_node or peer.incoming.passes(Kind.FRAME)):
+            if is_known and (peer.is_node or peer.incoming.passes(ItemKind.FRAME)):
                 self.node.on_frame(connection, frame, now_ms)
                 return
         try:
@@ -106,12 +106,12 @@ class GatedPeers:
             peer.identify(header.client_id, self._table)
             peer.name_end = NAME_START + LENGTH_BYTES + len((header.client_id or "").encode())
             peer.name = bytes(frame[NAME_START : peer.name_end])
-        if peer.is_node or peer.incoming.passes(Kind.FRAME):
+        if peer.is_node or peer.incoming.passes(ItemKind.FRAME):
             self._deliver(peer, frame, header, now_ms)
             return
         kept = memoryview(bytearray(frame))  # the buffer is used again after this call
         act = partial(self._deliver, peer, kept, header)
-        self._scheduler.put(peer.incoming, act, Kind.FRAME, size_bytes=len(kept))
+        self._scheduler.put(peer.incoming, act, ItemKind.FRAME, size_bytes=len(kept))
         self._brake(peer)
 
     def _deliver(
@@ -136,7 +136,7 @@ class GatedPeers:
         peer.orphaned_bytes = peer.incoming.held_bytes
         self._orphaned_bytes += peer.orphaned_bytes
         tell = partial(self._tell_closed, peer)
-        self._scheduler.pass_on(peer.incoming, tell, Kind.CLOSED, now_ms)
+        self._scheduler.pass_on(peer.incoming, tell, ItemKind.CLOSED, now_ms)
 
     def _tell_closed(self, peer: GatedPeer, now_ms: int) -> None:
         self._orphaned_bytes -= peer.orphaned_bytes
@@ -155,12 +155,12 @@ class GatedPeers:
             self.journal.answer(connection, parts)
         if peer.is_over:
             return
-        if peer.is_node or peer.outgoing.passes(Kind.FRAME):
+        if peer.is_node or peer.outgoing.passes(ItemKind.FRAME):
             self._server.reply(connection, parts)
             return
         act = partial(self._reply_now, connection, parts)
         size_bytes = sum(_size_bytes(part) for part in parts)
-        self._scheduler.put(peer.outgoing, act, Kind.FRAME, size_bytes=size_bytes)
+        self._scheduler.put(peer.outgoing, act, ItemKind.FRAME, size_bytes=size_bytes)
         self._brake(peer)
 
     def _reply_now(self, connection: int, parts: Sequence[Part], now_ms: int) -> None:
@@ -176,7 +176,7 @@ class GatedPeers:
         if peer.is_node:
             self._server.close(connection, reason)
         else:
-            self._scheduler.pass_on(peer.outgoing, act, Kind.CLOSED, self._server.begin_tick())
+            self._scheduler.pass_on(peer.outgoing, act, ItemKind.CLOSED, self._server.begin_tick())
 
     def _close_now(self, connection: int, reason: str, now_ms: int) -> None:
         self._server.close(connection, reason)
@@ -193,7 +193,7 @@ class GatedPeers:
         if peer is not None:
             peer.incoming.is_stopped = False
             self._server.resume_reading(connection)
-            self._scheduler.look_at(peer.incoming.look_at_ms())
+            self._scheduler.wake_at(peer.incoming.next_due_ms())
 
     # Brakes: a client that goes on sending while nothing flows has to wait.
 

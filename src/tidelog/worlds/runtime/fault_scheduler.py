@@ -1,4 +1,4 @@
-"""What waits at the fault gate, and the timer that looks at it again.
+"""What waits at the fault gate, and the timer that releases it.
 
 Acts that may not happen yet stand in their streams; `release` carries out those whose turn it is.
 Everything happens inside a tick of the server, so that what was sent leaves at its end.
@@ -12,14 +12,14 @@ from typing import NoReturn, Protocol
 
 from tidelog.core.node.ports import Outbox
 from tidelog.worlds.runtime.clock import Clock
-from tidelog.worlds.runtime.fault_stream import Kind, Stream
+from tidelog.worlds.runtime.fault_stream import FaultStream, ItemKind
 
-LOOK_WITHIN_MS = 3_600_000
-"""A timer of a hundred years is more than some loops can bear."""
+TIMER_MS_MAX = 3_600_000
+"""Longest timer: some event loops refuse one of years."""
 
 Act = Callable[[int], None]
-"""Something to send or to tell, at the given time."""
-Acts = Stream[Act]
+"""Something to send or to deliver, at the given time."""
+Acts = FaultStream[Act]
 
 
 class GatedServer(Outbox, Protocol):
@@ -36,12 +36,12 @@ class GatedServer(Outbox, Protocol):
 class FaultScheduler:
     """Invariant: every stream that is not empty is in `streams`."""
 
-    def __init__(self, server: GatedServer, clock: Clock, look: Callable[[], None]) -> None:
-        """`look` is called when time alone may have changed something."""
+    def __init__(self, server: GatedServer, clock: Clock, on_wake: Callable[[], None]) -> None:
+        """`on_wake` is called when time alone may have changed something."""
         self.streams: dict[Acts, None] = {}
         self._server = server
         self._clock = clock
-        self._look = look
+        self._on_wake = on_wake
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms = 0
         self._is_stopped = False
@@ -50,19 +50,19 @@ class FaultScheduler:
     def held_frames(self) -> int:
         return sum(stream.held_frames for stream in self.streams)
 
-    def pass_on(self, stream: Acts, act: Act, kind: Kind, now_ms: int) -> None:
+    def pass_on(self, stream: Acts, act: Act, kind: ItemKind, now_ms: int) -> None:
         """At once, or when its turn comes."""
         if stream.passes(kind):
             act(now_ms)
         else:
             self.put(stream, act, kind)
 
-    def put(self, stream: Acts, act: Act, kind: Kind, *, size_bytes: int = 0) -> None:
+    def put(self, stream: Acts, act: Act, kind: ItemKind, *, size_bytes: int = 0) -> None:
         stream.put(act, kind, self._server.begin_tick(), size_bytes=size_bytes)
         self.streams[stream] = None
-        self.look_at(stream.look_at_ms())
+        self.wake_at(stream.next_due_ms())
 
-    def put_first(self, stream: Acts, act: Act, kind: Kind) -> None:
+    def put_first(self, stream: Acts, act: Act, kind: ItemKind) -> None:
         """It had happened, and has to happen again."""
         stream.put_first(act, kind, self._server.begin_tick())
         self.streams[stream] = None
@@ -78,10 +78,10 @@ class FaultScheduler:
                 act(now_ms)
             if not stream:
                 self.streams.pop(stream, None)
-        self.look_at(*(stream.look_at_ms() for stream in self.streams))
+        self.wake_at(*(stream.next_due_ms() for stream in self.streams))
 
-    def look_at(self, *times_ms: int | None) -> None:
-        """Look again at the earliest of these times, if no earlier one is set."""
+    def wake_at(self, *times_ms: int | None) -> None:
+        """Wake at the earliest of these times, if no earlier one is set."""
         due_ms = min((each for each in times_ms if each is not None), default=None)
         if due_ms is None or self._is_stopped:
             return
@@ -90,11 +90,11 @@ class FaultScheduler:
                 return
             self._timer.cancel()
         self._due_ms = due_ms
-        delay_ms = min(max(0, due_ms - self._clock.now_ms()), LOOK_WITHIN_MS)
+        delay_ms = min(max(0, due_ms - self._clock.now_ms()), TIMER_MS_MAX)
         self._timer = self._server.loop.call_later(delay_ms / 1000, self._on_timer)
 
     def stop(self) -> None:
-        """The node has stopped: nothing is told or sent any more."""
+        """The node has stopped: nothing is delivered or sent any more."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -103,6 +103,6 @@ class FaultScheduler:
     def _on_timer(self) -> None:
         self._timer = None
         try:
-            self._look()
+            self._on_wake()
         except Exception as error:
             self._server.fail(error)

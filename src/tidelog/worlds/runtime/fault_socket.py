@@ -18,7 +18,7 @@ from typing import Any
 
 from tidelog.core.model.limits import MIB
 from tidelog.faults.fields import BadRule, suggestion
-from tidelog.faults.rules import Rule, read_peers, read_rules, rule_value
+from tidelog.faults.rules import FaultRule, read_peers, read_rules, rule_value
 from tidelog.worlds.runtime.fault_gate import FaultGate
 from tidelog.worlds.runtime.machine import MachineUnfit
 
@@ -173,7 +173,7 @@ class FaultControl:
 
     def _list(self, command: dict[str, Any]) -> Answer:
         _only(command)
-        self.gate.look()
+        self.gate.on_wake()
         table = self.gate.table
         return {
             "ok": True,
@@ -201,7 +201,7 @@ class FaultControl:
         with suppress(OSError):
             self._save(self.gate.table.rules, self._addresses)
 
-    def _save(self, rules: Iterable[Rule], addresses: dict[str, str]) -> None:
+    def _save(self, rules: Iterable[FaultRule], addresses: dict[str, str]) -> None:
         saved = {
             "peers": addresses,
             "rules": [rule_value(rule) for rule in rules],

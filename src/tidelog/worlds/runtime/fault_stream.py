@@ -12,7 +12,7 @@ from collections import deque
 from enum import Enum
 from typing import Generic, TypeVar
 
-from tidelog.worlds.runtime.fault_table import FaultTable, Way
+from tidelog.worlds.runtime.fault_table import FaultTable, LinkDirection
 
 RESEND_MS = 200
 """How long a stream stalls for one lost packet: Linux's shortest retransmission time."""
@@ -20,7 +20,7 @@ RESEND_MS = 200
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class ItemKind(Enum):
     """What travels."""
 
     FRAME = "frame"
@@ -34,7 +34,9 @@ class Kind(Enum):
 class Queued(Generic[T]):
     __slots__ = ("due_ms", "item", "kind", "put_ms", "size_bytes")
 
-    def __init__(self, item: T, kind: Kind, *, put_ms: int, due_ms: int, size_bytes: int) -> None:
+    def __init__(
+        self, item: T, kind: ItemKind, *, put_ms: int, due_ms: int, size_bytes: int
+    ) -> None:
         self.item = item
         self.kind = kind
         self.put_ms = put_ms
@@ -42,12 +44,12 @@ class Queued(Generic[T]):
         self.size_bytes = size_bytes
 
 
-class Stream(Generic[T]):
+class FaultStream(Generic[T]):
     """Inputs: passes, put, take, on_table_changed. Only the head can go: order is by place."""
 
     __slots__ = ("_queue", "_table", "held_bytes", "is_stopped", "way")
 
-    def __init__(self, table: FaultTable, way: Way) -> None:
+    def __init__(self, table: FaultTable, way: LinkDirection) -> None:
         self.way = way
         self.is_stopped = False
         """Whoever takes from it asked for a pause."""
@@ -60,9 +62,9 @@ class Stream(Generic[T]):
 
     @property
     def held_frames(self) -> int:
-        return sum(1 for queued in self._queue if queued.kind is Kind.FRAME)
+        return sum(1 for queued in self._queue if queued.kind is ItemKind.FRAME)
 
-    def passes(self, kind: Kind) -> bool:
+    def passes(self, kind: ItemKind) -> bool:
         """Whether it may go at once; if not, `put` it."""
         table = self._table
         if not table.rules and not self._queue:
@@ -70,17 +72,17 @@ class Stream(Generic[T]):
         is_waiting = self._queue or self.is_stopped
         return not (is_waiting or table.is_slow(self.way) or self._is_blocked(kind))
 
-    def put(self, item: T, kind: Kind, now_ms: int, *, size_bytes: int = 0) -> None:
+    def put(self, item: T, kind: ItemKind, now_ms: int, *, size_bytes: int = 0) -> None:
         """It waits for its turn."""
         due_ms = now_ms + self._table.delay_ms(self.way)
-        if kind is Kind.FRAME:
+        if kind is ItemKind.FRAME:
             self._table.count_waiting(self.way)
         self.held_bytes += size_bytes
         self._queue.append(Queued(item, kind, put_ms=now_ms, due_ms=due_ms, size_bytes=size_bytes))
-        if kind is Kind.CLOSED:
+        if kind is ItemKind.CLOSED:
             self._drop_what_died()  # now: a hold that ends later must not bring it back
 
-    def put_first(self, item: T, kind: Kind, now_ms: int) -> None:
+    def put_first(self, item: T, kind: ItemKind, now_ms: int) -> None:
         """It had gone, and goes again."""
         self._queue.appendleft(Queued(item, kind, put_ms=now_ms, due_ms=now_ms, size_bytes=0))
 
@@ -99,7 +101,7 @@ class Stream(Generic[T]):
         self.held_bytes -= head.size_bytes
         return head.item
 
-    def look_at_ms(self) -> int | None:
+    def next_due_ms(self) -> int | None:
         """When to `take` next; None if only a change of rules, or of `is_stopped`, can help."""
         self._drop_what_died()
         if not self._queue or self.is_stopped or self._is_blocked(self._queue[0].kind):
@@ -116,16 +118,16 @@ class Stream(Generic[T]):
         for queued in self._queue:
             queued.due_ms = min(queued.due_ms, queued.put_ms + delay_ms_max)
 
-    def _is_blocked(self, kind: Kind) -> bool:
+    def _is_blocked(self, kind: ItemKind) -> bool:
         table = self._table
-        if table.is_cut(self.way) or (kind is Kind.CONNECT and table.is_cut(self.way.back)):
+        if table.is_cut(self.way) or (kind is ItemKind.CONNECT and table.is_cut(self.way.back)):
             return True
-        return kind is Kind.FRAME and table.is_held(self.way)
+        return kind is ItemKind.FRAME and table.is_held(self.way)
 
     def _drop_what_died(self) -> None:
         """Frames that are only held die with their sender; a cut keeps even its end from us."""
         queue = self._queue
-        if len(queue) > 1 and queue[-1].kind is Kind.CLOSED and queue[0].kind is Kind.FRAME:
+        if len(queue) > 1 and queue[-1].kind is ItemKind.CLOSED and queue[0].kind is ItemKind.FRAME:
             table = self._table
             if table.is_held(self.way) and not table.is_cut(self.way):
                 end = queue[-1]

@@ -1,4 +1,4 @@
-"""The table of faults: every question that a stream of frames asks about its way, answered purely.
+"""The rules in force at one node: what happens to a frame on its way, decided purely.
 
 Time comes in as an argument and chance as a given `Random`. A rule that stays in the table over a
 replacement, with the same id and the same content, keeps its counts: a test that adds a second
@@ -15,7 +15,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.faults.fields import BadRule, api_keys
 from tidelog.faults.hosts import ANYONE, CLIENTS, ONE_CLIENT, Host
 from tidelog.faults.kinds import RULE_FIELDS
-from tidelog.faults.rules import Rule, address_key
+from tidelog.faults.rules import FaultRule, address_key
 
 NODE_CLIENT = "node-"
 """Nodes call themselves `node-N` in the headers of their requests."""
@@ -23,16 +23,16 @@ BETWEEN_HOSTS = tuple(name for name, fields in RULE_FIELDS.items() if "purpose" 
 """Kinds of faults on a way from one host to another."""
 
 
-class Way(NamedTuple):
-    """From whom to whom; a node is a number, a client its client id, None is somebody unknown."""
+class LinkDirection(NamedTuple):
+    """From whom to whom; a node is a number, a client its client id, None is unknown."""
 
     source: Host | None
     target: Host | None
     purpose: str | None = None
 
     @property
-    def back(self) -> Way:
-        return Way(self.target, self.source, self.purpose)
+    def back(self) -> LinkDirection:
+        return LinkDirection(self.target, self.source, self.purpose)
 
 
 class FaultTable:
@@ -40,7 +40,7 @@ class FaultTable:
 
     def __init__(self, *, node_id: int, random: Random) -> None:
         self.node_id = node_id
-        self.rules: tuple[Rule, ...] = ()
+        self.rules: tuple[FaultRule, ...] = ()
         self.peers: Mapping[str, int] = {}
         self.counts: dict[str, int] = {}
         """How often each rule took effect: frames held, delayed, lost; errors answered."""
@@ -49,7 +49,7 @@ class FaultTable:
 
     # Changes.
 
-    def refuse(self, rules: Iterable[Rule], peers: Mapping[str, int]) -> None:
+    def refuse(self, rules: Iterable[FaultRule], peers: Mapping[str, int]) -> None:
         """BadRule if a rule names a node that has no address."""
         known = {self.node_id, *peers.values()}
         for rule in rules:
@@ -59,7 +59,7 @@ class FaultTable:
 
     def replace(
         self,
-        rules: tuple[Rule, ...],
+        rules: tuple[FaultRule, ...],
         peers: Mapping[str, int],
         counts: Mapping[str, int] | None = None,
     ) -> None:
@@ -105,19 +105,19 @@ class FaultTable:
 
     # What happens on a way.
 
-    def is_cut(self, way: Way) -> bool:
+    def is_cut(self, way: LinkDirection) -> bool:
         """Nothing gets through: no frame, no connect, and no news that the other side closed."""
         return any(rule.what == "cut" for rule in self._on(way))
 
-    def is_held(self, way: Way) -> bool:
+    def is_held(self, way: LinkDirection) -> bool:
         """Frames are kept back, everything else gets through."""
         return any(rule.what == "hold" for rule in self._on(way))
 
-    def is_slow(self, way: Way) -> bool:
+    def is_slow(self, way: LinkDirection) -> bool:
         """Something may come late: it has to go through the queue."""
         return any(rule.what in ("delay", "drop") for rule in self._on(way))
 
-    def delay_ms(self, way: Way) -> int:
+    def delay_ms(self, way: LinkDirection) -> int:
         """For one frame: all delays on its way, each with a throw of its jitter."""
         total_ms = 0
         for rule in self._on(way):
@@ -128,10 +128,10 @@ class FaultTable:
                     total_ms += self._random.randint(0, rule.jitter_ms)
         return total_ms
 
-    def delay_ms_max(self, way: Way) -> int:
+    def delay_ms_max(self, way: LinkDirection) -> int:
         return sum(rule.delay_ms + rule.jitter_ms for rule in self._on(way) if rule.what == "delay")
 
-    def is_lost(self, way: Way) -> bool:
+    def is_lost(self, way: LinkDirection) -> bool:
         """A throw of the dice for each dropping rule: the frame has to be sent again."""
         is_lost = False
         for rule in self._on(way):
@@ -140,7 +140,7 @@ class FaultTable:
                 is_lost = True
         return is_lost
 
-    def count_waiting(self, way: Way) -> None:
+    def count_waiting(self, way: LinkDirection) -> None:
         """One more frame waits because of cuts and holds."""
         for rule in self._on(way):
             if rule.what in ("cut", "hold"):
@@ -152,7 +152,7 @@ class FaultTable:
     def has_errors(self) -> bool:
         return any(rule.what == "error" for rule in self.rules)
 
-    def error_rules(self, source: Host, api_key: int) -> list[Rule]:
+    def error_rules(self, source: Host, api_key: int) -> list[FaultRule]:
         """Those that wait for such a request."""
         return [
             rule
@@ -163,14 +163,14 @@ class FaultTable:
             and matches(rule.source, source)
         ]
 
-    def is_refused_by(self, rule: Rule) -> bool:
+    def is_refused_by(self, rule: FaultRule) -> bool:
         """A request came that this rule waits for: whether it is one of those to be refused."""
         seen = self._seen[rule.id] = self._seen.get(rule.id, 0) + 1
         is_refused = rule.nth <= seen < rule.nth + rule.times
         self.counts[rule.id] += is_refused
         return is_refused
 
-    def injected_errors(self, rules: Iterable[Rule]) -> dict[str, int]:
+    def injected_errors(self, rules: Iterable[FaultRule]) -> dict[str, int]:
         """Of those of these rules that are in the table: how many errors each has given."""
         kept = set(self.rules) & set(rules)
         return {rule.id: self.counts[rule.id] for rule in kept if rule.what == "error"}
@@ -183,7 +183,7 @@ class FaultTable:
             if rule.what == "hold-replica"
         )
 
-    def _on(self, way: Way) -> Iterable[Rule]:
+    def _on(self, way: LinkDirection) -> Iterable[FaultRule]:
         source, target, purpose = way
         if source == target and source is not None:
             return ()
@@ -198,7 +198,7 @@ class FaultTable:
 
 
 def matches(pattern: Host, host: Host | None) -> bool:
-    """Whether a rule's host means this one; nobody but "*" means a stranger."""
+    """Returns whether a rule's host means this one; only "*" means an unknown host."""
     if pattern == ANYONE:
         return True
     if isinstance(pattern, int):
@@ -208,5 +208,5 @@ def matches(pattern: Host, host: Host | None) -> bool:
     return pattern == CLIENTS or pattern == f"{ONE_CLIENT}{host}"
 
 
-def _is_over(rule: Rule, wall_ms: int) -> bool:
+def _is_over(rule: FaultRule, wall_ms: int) -> bool:
     return rule.until_ms is not None and rule.until_ms <= wall_ms

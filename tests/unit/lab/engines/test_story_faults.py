@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidelog.cluster.fault_injector import Fault
 from tidelog.cluster.fault_registry import ActiveFault
-from tidelog.cluster.rules import Rule
+from tidelog.cluster.rules import RuleFields
 from tidelog.lab.engines.story_faults import StoryFaults
 
 
@@ -14,10 +14,10 @@ class RecordingInjector:
     """Writes down the whole table of rules after each change, as gates would be given it."""
 
     def __init__(self) -> None:
-        self.active: dict[str, list[Rule]] = {}
+        self.active: dict[str, list[RuleFields]] = {}
         self.tables: list[set[tuple[object, object, object]]] = []
 
-    def inject(self, what: str, text: str, rules: Sequence[Rule]) -> Fault:
+    def inject(self, what: str, text: str, rules: Sequence[RuleFields]) -> Fault:
         fault_id = f"f{len(self.tables)}"
         self.active[fault_id] = list(rules)
         self._changed()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tidelog.faults.rules import read_rules
-from tidelog.worlds.runtime.fault_stream import RESEND_MS, Kind, Stream
-from tidelog.worlds.runtime.fault_table import FaultTable, Way
+from tidelog.worlds.runtime.fault_stream import RESEND_MS, FaultStream, ItemKind
+from tidelog.worlds.runtime.fault_table import FaultTable, LinkDirection
 
 PEERS = {"127.0.0.1:9091": 1, "127.0.0.1:9092": 2}
 CUT = {"what": "cut", "from": 1, "to": 2}
@@ -25,7 +25,7 @@ class Story:
 
     def __init__(self, *rules: dict[str, Any]) -> None:
         self.table = FaultTable(node_id=1, random=Random(1))
-        self.stream: Stream[str] = Stream(self.table, Way(1, 2, "replica"))
+        self.stream: FaultStream[str] = FaultStream(self.table, LinkDirection(1, 2, "replica"))
         self.out: list[str] = []
         self.rules(*rules)
 
@@ -34,7 +34,7 @@ class Story:
         self.table.replace(read_rules(named), PEERS)
         self.stream.on_table_changed()
 
-    def put(self, *items: str, at_ms: int = 0, kind: Kind = Kind.FRAME) -> None:
+    def put(self, *items: str, at_ms: int = 0, kind: ItemKind = ItemKind.FRAME) -> None:
         for item in items:
             if self.stream.passes(kind):
                 self.out.append(item)
@@ -51,42 +51,42 @@ class Story:
 @pytest.mark.parametrize(
     ("rules", "kind", "passes"),
     [
-        ([], Kind.FRAME, True),
-        ([CUT], Kind.FRAME, False),
-        ([CUT], Kind.CONNECT, False),
-        ([CUT], Kind.OPENED, False),
-        ([CUT], Kind.CLOSED, False),
-        ([CUT_BACK], Kind.FRAME, True),
-        ([CUT_BACK], Kind.CONNECT, False),
-        ([CUT_BACK], Kind.OPENED, True),
-        ([CUT_BACK], Kind.CLOSED, True),
-        ([HOLD], Kind.FRAME, False),
-        ([HOLD], Kind.CONNECT, True),
-        ([HOLD], Kind.OPENED, True),
-        ([HOLD], Kind.CLOSED, True),
-        ([DELAY], Kind.FRAME, False),
-        ([DELAY], Kind.CONNECT, False),
-        ([DROP], Kind.CLOSED, False),
+        ([], ItemKind.FRAME, True),
+        ([CUT], ItemKind.FRAME, False),
+        ([CUT], ItemKind.CONNECT, False),
+        ([CUT], ItemKind.OPENED, False),
+        ([CUT], ItemKind.CLOSED, False),
+        ([CUT_BACK], ItemKind.FRAME, True),
+        ([CUT_BACK], ItemKind.CONNECT, False),
+        ([CUT_BACK], ItemKind.OPENED, True),
+        ([CUT_BACK], ItemKind.CLOSED, True),
+        ([HOLD], ItemKind.FRAME, False),
+        ([HOLD], ItemKind.CONNECT, True),
+        ([HOLD], ItemKind.OPENED, True),
+        ([HOLD], ItemKind.CLOSED, True),
+        ([DELAY], ItemKind.FRAME, False),
+        ([DELAY], ItemKind.CONNECT, False),
+        ([DROP], ItemKind.CLOSED, False),
     ],
 )
-def test_what_gets_through(rules: list[dict[str, Any]], kind: Kind, passes: bool) -> None:
+def test_what_gets_through(rules: list[dict[str, Any]], kind: ItemKind, passes: bool) -> None:
     assert Story(*rules).stream.passes(kind) is passes
 
 
 def test_a_cut_keeps_everything_in_order_and_its_end_lets_it_go() -> None:
     story = Story(CUT)
     story.put("a", "b")
-    story.put("end", kind=Kind.CLOSED)
+    story.put("end", kind=ItemKind.CLOSED)
     assert story.by(LONG_MS) == []
-    assert story.stream.look_at_ms() is None, "no time helps"
+    assert story.stream.next_due_ms() is None, "no time helps"
     assert (story.stream.held_frames, story.stream.held_bytes) == (2, 30)
 
     story.rules()
-    assert not story.stream.passes(Kind.FRAME), "what comes now stands behind what waits"
+    assert not story.stream.passes(ItemKind.FRAME), "what comes now stands behind what waits"
     story.put("c")
     assert story.by(0) == ["a", "b", "end", "c"]
     assert (story.stream.held_frames, story.stream.held_bytes) == (0, 0)
-    assert story.stream.passes(Kind.FRAME)
+    assert story.stream.passes(ItemKind.FRAME)
 
 
 def test_a_delay_is_for_each_and_keeps_the_order() -> None:
@@ -102,9 +102,9 @@ def test_a_delay_is_for_each_and_keeps_the_order() -> None:
 def test_the_end_of_a_delay_is_the_end_of_waiting_for_it() -> None:
     story = Story({**DELAY, "delay_ms": LONG_MS})
     story.put("a", at_ms=5)
-    assert story.stream.look_at_ms() == 5 + LONG_MS
+    assert story.stream.next_due_ms() == 5 + LONG_MS
     story.rules(DELAY)
-    assert story.stream.look_at_ms() == 105
+    assert story.stream.next_due_ms() == 105
     story.rules()
     assert story.by(5) == ["a"]
 
@@ -121,9 +121,9 @@ def test_a_lost_frame_stalls_the_stream_until_it_is_sent_again() -> None:
     story = Story(DROP)
     story.put("a", "b")
     assert story.by(0) == []
-    assert story.stream.look_at_ms() == RESEND_MS
+    assert story.stream.next_due_ms() == RESEND_MS
     assert story.by(RESEND_MS) == []
-    assert story.stream.look_at_ms() == 2 * RESEND_MS
+    assert story.stream.next_due_ms() == 2 * RESEND_MS
     story.rules()
     assert story.by(RESEND_MS) == ["a", "b"]
 
@@ -140,8 +140,8 @@ def test_losses_now_and_then_change_no_order() -> None:
 def test_what_is_only_held_dies_with_its_sender() -> None:
     story = Story(HOLD)
     story.put("a", "b")
-    story.put("end", kind=Kind.CLOSED)
-    assert story.stream.look_at_ms() == 0
+    story.put("end", kind=ItemKind.CLOSED)
+    assert story.stream.next_due_ms() == 0
     assert story.by(0) == ["end"]
     assert story.stream.held_bytes == 0
 
@@ -149,7 +149,7 @@ def test_what_is_only_held_dies_with_its_sender() -> None:
 def test_a_cut_hides_even_the_death_of_the_sender() -> None:
     story = Story(CUT, HOLD)
     story.put("a")
-    story.put("end", kind=Kind.CLOSED)
+    story.put("end", kind=ItemKind.CLOSED)
     assert story.by(LONG_MS) == []
     story.rules(HOLD)
     assert story.by(LONG_MS) == ["end"]
@@ -157,12 +157,12 @@ def test_a_cut_hides_even_the_death_of_the_sender() -> None:
 
 def test_a_connect_that_was_interrupted_goes_first() -> None:
     story = Story(CUT_BACK)
-    story.put("connect", kind=Kind.CONNECT)
+    story.put("connect", kind=ItemKind.CONNECT)
     story.rules()
     assert story.by(0) == ["connect"]
     story.rules(CUT)
     story.put("request")
-    story.stream.put_first("connect again", Kind.CONNECT, 7)
+    story.stream.put_first("connect again", ItemKind.CONNECT, 7)
     story.rules()
     assert story.by(7) == ["connect", "connect again", "request"]
 
@@ -173,7 +173,7 @@ def test_a_stopped_stream_waits_for_its_reader() -> None:
     story.rules()
     story.stream.is_stopped = True
     assert story.by(0) == []
-    assert story.stream.look_at_ms() is None
+    assert story.stream.next_due_ms() is None
     story.stream.is_stopped = False
     assert story.by(0) == ["a", "b"]
 
@@ -181,5 +181,5 @@ def test_a_stopped_stream_waits_for_its_reader() -> None:
 def test_frames_that_wait_are_counted_for_their_rules() -> None:
     story = Story(CUT, HOLD)
     story.put("a", "b")
-    story.put("end", kind=Kind.CLOSED)
+    story.put("end", kind=ItemKind.CLOSED)
     assert story.table.counts == {"r0": 2, "r1": 2}

@@ -11,7 +11,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.faults.fields import BadRule
 from tidelog.faults.hosts import Host
 from tidelog.faults.rules import read_rule, read_rules
-from tidelog.worlds.runtime.fault_table import FaultTable, Way, matches
+from tidelog.worlds.runtime.fault_table import FaultTable, LinkDirection, matches
 
 PEERS = {"127.0.0.1:9091": 1, "127.0.0.1:9092": 2, "127.0.0.1:9093": 3}
 PRODUCE, FETCH = 0, 1
@@ -51,26 +51,26 @@ def test_who_is_meant(pattern: Host, host: Host | None, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("rule", "way", "is_cut"),
     [
-        ({"from": 1, "to": 2}, Way(1, 2, "replica"), True),
-        ({"from": 1, "to": 2}, Way(2, 1, "replica"), False),
-        ({"from": 1, "to": 2}, Way(1, 3, "replica"), False),
-        ({"from": 1, "to": 2, "purpose": "quorum"}, Way(1, 2, "replica"), False),
-        ({"from": 1, "to": 2, "purpose": "quorum"}, Way(1, 2, "quorum"), True),
-        ({"from": 1, "to": 2, "purpose": "quorum"}, Way(1, 2), False),
-        ({"from": "*", "to": 2}, Way(1, 2, "probe"), True),
-        ({"from": "*", "to": "*"}, Way(1, None, "probe"), True),
-        ({"from": "*", "to": "*"}, Way(1, 1, "probe"), False),
-        ({"from": "clients", "to": 1}, Way("app", 1), True),
-        ({"from": "clients", "to": 1}, Way(2, 1), False),
+        ({"from": 1, "to": 2}, LinkDirection(1, 2, "replica"), True),
+        ({"from": 1, "to": 2}, LinkDirection(2, 1, "replica"), False),
+        ({"from": 1, "to": 2}, LinkDirection(1, 3, "replica"), False),
+        ({"from": 1, "to": 2, "purpose": "quorum"}, LinkDirection(1, 2, "replica"), False),
+        ({"from": 1, "to": 2, "purpose": "quorum"}, LinkDirection(1, 2, "quorum"), True),
+        ({"from": 1, "to": 2, "purpose": "quorum"}, LinkDirection(1, 2), False),
+        ({"from": "*", "to": 2}, LinkDirection(1, 2, "probe"), True),
+        ({"from": "*", "to": "*"}, LinkDirection(1, None, "probe"), True),
+        ({"from": "*", "to": "*"}, LinkDirection(1, 1, "probe"), False),
+        ({"from": "clients", "to": 1}, LinkDirection("app", 1), True),
+        ({"from": "clients", "to": 1}, LinkDirection(2, 1), False),
     ],
 )
-def test_which_way_is_cut(rule: dict[str, Any], way: Way, is_cut: bool) -> None:
+def test_which_way_is_cut(rule: dict[str, Any], way: LinkDirection, is_cut: bool) -> None:
     assert table({"what": "cut", **rule}).is_cut(way) is is_cut
 
 
 def test_a_hold_is_no_cut_and_no_delay() -> None:
     held = table({"what": "hold", "from": 1, "to": 2, "purpose": "replica"})
-    way = Way(1, 2, "replica")
+    way = LinkDirection(1, 2, "replica")
     assert held.is_held(way) and not held.is_cut(way) and not held.is_slow(way)
 
 
@@ -79,18 +79,18 @@ def test_delays_add_up_and_jitter_stays_in_its_bounds() -> None:
         {"what": "delay", "from": 1, "to": "*", "delay_ms": 10},
         {"what": "delay", "from": "*", "to": 2, "delay_ms": 20, "jitter_ms": 5},
     )
-    thrown = {slow.delay_ms(Way(1, 2)) for _ in range(200)}
+    thrown = {slow.delay_ms(LinkDirection(1, 2)) for _ in range(200)}
     assert thrown == set(range(30, 36))
-    assert slow.delay_ms_max(Way(1, 2)) == 35
-    assert slow.delay_ms(Way(2, 1)) == 0
+    assert slow.delay_ms_max(LinkDirection(1, 2)) == 35
+    assert slow.delay_ms(LinkDirection(2, 1)) == 0
 
 
 def test_losses_come_as_often_as_their_chance_says() -> None:
     lossy = table({"what": "drop", "from": 1, "to": 2, "chance": 0.25})
-    lost = sum(lossy.is_lost(Way(1, 2)) for _ in range(4_000))
+    lost = sum(lossy.is_lost(LinkDirection(1, 2)) for _ in range(4_000))
     assert 900 < lost < 1_100
     assert lossy.counts == {"r0": lost}
-    assert not any(lossy.is_lost(Way(2, 1)) for _ in range(100))
+    assert not any(lossy.is_lost(LinkDirection(2, 1)) for _ in range(100))
 
 
 @pytest.mark.parametrize(
