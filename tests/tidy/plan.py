@@ -9,6 +9,7 @@ from __future__ import annotations
 CORE_ROOMS = (
     "core.model",
     "core.wire",
+    "core.formats",
     "core.storage",
     "core.metadata",
     "core.quorum",
@@ -40,7 +41,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "core": (),
     "core.model": (),
     "core.wire": ("core.model",),
-    "core.storage": ("core.model", "core.wire"),
+    # Kafka's files on disk: names and small contents, without any disk.
+    "core.formats": ("core.model", "core.wire"),
+    "core.storage": ("core.model", "core.wire", "core.formats"),
     "core.metadata": ("core.model", "core.wire"),
     "core.quorum": ("core.model",),
     "core.controller": ("core.model", "core.metadata"),
@@ -78,13 +81,16 @@ DOORS: dict[str, tuple[str, ...]] = {
         *("spark.pipeline.file", "spark.pipeline.table"),
     ),
     "spark.audit": (
-        *(*OUTER_ROOMS, "core.wire"),
+        *(*OUTER_ROOMS, "core.wire", "core.formats"),
         *("spark.columns", "spark.java", "spark.session", "spark.source", "spark.sink"),
     ),
     # The package beside ours by which Spark finds `format("tidelog")`.
     "pyspark_tidelog": ("spark.source", "spark.sink"),
     # The lab's evidence is what brokers answer on the wire, so it speaks it.
-    "lab": (*OUTER_ROOMS, "core.wire", "faults", "cluster", "spark", "worlds.simulator"),
+    "lab": (
+        *(*OUTER_ROOMS, "core.wire", "core.formats"),
+        *("faults", "cluster", "spark", "worlds.simulator"),
+    ),
     # The mission: brokers in processes of their own, and Spark in processes of its own.
     "demo": ("core.model", "client", "cluster"),
     "cli": (

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from struct import Struct
 from typing import NamedTuple
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.producer_snapshots import decode_snapshot
+from tidelog.core.formats.text_checkpoints import lines_so_far, parse_leader_epoch
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest, FetchResponse, PartitionData
 from tidelog.core.wire.messages.api_61_describe_producers import (
@@ -31,10 +33,6 @@ from tidelog.core.wire.schema import Message
 from tidelog.lab.engine import RequestSeen
 
 INT32_VALUES = 2**31
-SNAPSHOT_HEADER_BYTES = 10
-"""Version, checksum and count of a producer snapshot, in Kafka's format."""
-SNAPSHOT_ENTRY = Struct(">qhiqiqiq")
-"""Producer id, producer epoch, last sequence, and what no story asks for."""
 
 DESCRIBE_VERSION = 0
 LIST_OFFSETS_VERSION = 7
@@ -98,7 +96,7 @@ class ProducerEntry(NamedTuple):
     """What a replica remembers of a producer."""
 
     producer_epoch: int
-    sequence: int
+    sequence: int | None
 
 
 def describe(topic: Topic) -> DescribeTopicPartitionsRequest:
@@ -180,7 +178,7 @@ def known_producers(answer: Message) -> dict[int, ProducerEntry]:
 
 def segments(files: Mapping[str, bytes]) -> bytes:
     """The bytes of a partition's segments, one behind the other."""
-    return b"".join(files[name] for name in sorted(files) if name.endswith(".log"))
+    return b"".join(files[name] for name in sorted(files) if name.endswith(file_names.LOG))
 
 
 def entries(records: bytes | memoryview | None) -> Iterator[LogEntry]:
@@ -210,17 +208,15 @@ def entries(records: bytes | memoryview | None) -> Iterator[LogEntry]:
 
 def leader_epochs(files: Mapping[str, bytes]) -> dict[int, int]:
     """Leader epoch → start offset, from the file `leader-epoch-checkpoint` of a replica."""
-    lines = files.get("leader-epoch-checkpoint", b"0\n0\n").decode().splitlines()
-    pairs = (line.split() for line in lines[2:])
-    return {int(leader_epoch): int(start_offset) for leader_epoch, start_offset in pairs}
+    content = files.get(file_names.LEADER_EPOCHS, b"")
+    return dict(filter(None, map(parse_leader_epoch, lines_so_far(content))))
 
 
 def producer_snapshots(files: Mapping[str, bytes]) -> dict[int, ProducerEntry]:
     """Producer id → its epoch and last sequence, from the newest `.snapshot` file of a replica."""
-    names = sorted(name for name in files if name.endswith(".snapshot"))
+    names = sorted(name for name in files if name.endswith(file_names.SNAPSHOT))
     assert names, "there is no producer snapshot"
-    data = files[names[-1]][SNAPSHOT_HEADER_BYTES:]
     return {
-        producer_id: ProducerEntry(producer_epoch, sequence)
-        for producer_id, producer_epoch, sequence, *_ in SNAPSHOT_ENTRY.iter_unpack(data)
+        each.producer_id: ProducerEntry(each.producer_epoch, each.sequence)
+        for each in decode_snapshot(files[names[-1]])
     }

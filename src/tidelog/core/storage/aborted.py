@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from struct import Struct
 
-from tidelog.core.storage import file_names
+from tidelog.core.formats import file_names
 from tidelog.core.storage.disk import Disk, File
 from tidelog.core.storage.producers import AbortedTransaction
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.text_checkpoints import CorruptCheckpoint, Offsets
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.storage import events, file_names
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
+from tidelog.core.storage import events
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk, DiskError
 from tidelog.core.storage.durable_directory import make_directory
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.log_state import LogState
-from tidelog.core.storage.offset_checkpoint import OffsetCheckpoint, Offsets
+from tidelog.core.storage.offset_checkpoint import OffsetCheckpoint
 from tidelog.core.storage.partition_files import read_topic_id
 
 _CLEAN_MARK_VERSION = 0

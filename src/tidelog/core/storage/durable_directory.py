@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidelog.core.storage import file_names
+from tidelog.core.formats import file_names
 from tidelog.core.storage.disk import Disk
 
 

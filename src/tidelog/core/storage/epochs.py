@@ -10,7 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint, read_lines, write_lines
+from tidelog.core.formats.text_checkpoints import (
+    CorruptCheckpoint,
+    parse_leader_epoch,
+    read_lines,
+    write_lines,
+)
 
 
 class LeaderEpochs:
@@ -27,10 +32,10 @@ class LeaderEpochs:
         """From the checkpoint's content; CorruptCheckpoint if it is not one."""
         epochs = cls()
         for line in read_lines(text):
-            fields = line.split()
-            if len(fields) != 2 or not all(field.isdecimal() for field in fields):
+            entry = parse_leader_epoch(line)
+            if entry is None:
                 raise CorruptCheckpoint(f"line {line!r}")
-            leader_epoch, start_offset = map(int, fields)
+            leader_epoch, start_offset = entry
             if epochs._epochs and (
                 leader_epoch <= epochs._epochs[-1] or start_offset <= epochs._starts[-1]
             ):

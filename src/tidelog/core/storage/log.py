@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tidelog.core.formats import file_names
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.storage import file_names, timestamps
+from tidelog.core.storage import timestamps
 from tidelog.core.storage.appending import Appended, OffsetsOutOfOrder
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk, DiskError, File, FileSlice

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from tidelog.core.formats import file_names
 from tidelog.core.model.ids import TopicId
-from tidelog.core.storage import file_names, partition_files, producer_snapshot
+from tidelog.core.storage import partition_files, producer_snapshot
 from tidelog.core.storage.aborted import AbortedIndex
 from tidelog.core.storage.disk import Disk, File, SyncListener
 from tidelog.core.storage.durability import Durability

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidelog.core.storage import file_names
+from tidelog.core.formats import file_names
+from tidelog.core.formats.properties import format_properties, parse_properties
 from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.durable_directory import make_directory
 
@@ -13,13 +14,7 @@ def read(disk: Disk, directory: str) -> dict[str, str] | None:
     if not disk.exists(path):
         return None
     file = disk.open(path)
-    text = file.read(0, file.size_bytes).decode("utf-8", "replace")
-    entries = {}
-    for line in text.splitlines():
-        key, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            entries[key.strip()] = value.strip()
-    return entries
+    return parse_properties(file.read(0, file.size_bytes))
 
 
 def write(disk: Disk, directory: str, entries: dict[str, str]) -> None:
@@ -30,8 +25,7 @@ def write(disk: Disk, directory: str, entries: dict[str, str]) -> None:
     if disk.exists(temporary):
         disk.open(temporary).remove()
     file = disk.open(temporary)
-    lines = ["#", *(f"{key}={value}" for key, value in sorted(entries.items()))]
-    file.append("".join(f"{line}\n" for line in lines).encode("utf-8"))
+    file.append(format_properties(entries))
     file.sync_now()
     file.rename(path)
     disk.sync_directory_now(directory)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.text_checkpoints import Offsets, decode_offsets, encode_offsets
 from tidelog.core.model.ids import TopicPartition
-from tidelog.core.storage import file_names
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint, read_lines, write_lines
 from tidelog.core.storage.disk import Disk, DiskError, File
-
-Offsets = dict[TopicPartition, int]
 
 
 class OffsetCheckpoint:
@@ -49,7 +47,7 @@ class OffsetCheckpoint:
         if not self._disk.exists(self._path):
             return {}
         file = self._disk.open(self._path)
-        self.durable = decode(file.read(0, file.size_bytes))
+        self.durable = decode_offsets(file.read(0, file.size_bytes))
         file.sync_now()
         return dict(self.durable)
 
@@ -110,25 +108,9 @@ class OffsetCheckpoint:
         if self._disk.exists(path):
             self._disk.open(path).remove()
         file = self._disk.open(path)
-        file.append(encode(offsets))
+        file.append(encode_offsets(offsets))
         return file
 
     def _finish(self, offsets: Offsets) -> None:
         self.durable = offsets
         self._on_durable(offsets)
-
-
-def encode(offsets: Offsets) -> bytes:
-    return write_lines([f"{one.topic} {one.index} {offset}" for one, offset in offsets.items()])
-
-
-def decode(content: bytes) -> Offsets:
-    offsets: Offsets = {}
-    if not content:
-        return offsets
-    for line in read_lines(content):
-        fields = line.split(" ")
-        if len(fields) != 3 or not fields[1].isdecimal() or not fields[2].isdecimal():
-            raise CorruptCheckpoint(f"line {line!r}")
-        offsets[TopicPartition(fields[0], int(fields[1]))] = int(fields[2])
-    return offsets

@@ -6,14 +6,10 @@ the checkpoint by its count, the snapshot by its checksum.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as Base64Error
-
+from tidelog.core.formats import file_names
+from tidelog.core.formats.properties import format_partition_metadata, parse_partition_metadata
 from tidelog.core.model.ids import TopicId
-from tidelog.core.storage import file_names
 from tidelog.core.storage.disk import Disk, File, SyncListener
-
-_TOPIC_ID_BYTES = 16
 
 
 def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
@@ -22,14 +18,7 @@ def read_topic_id(disk: Disk, directory: str) -> TopicId | None:
     if not disk.exists(path):
         return None
     file = disk.open(path)
-    lines = file.read(0, file.size_bytes).split(b"\n")
-    if len(lines) < 2 or lines[0] != b"version: 0" or not lines[1].startswith(b"topic_id: "):
-        return None
-    try:
-        topic_id = urlsafe_b64decode(lines[1].removeprefix(b"topic_id: ") + b"==")
-    except Base64Error:
-        return None
-    return TopicId(topic_id) if len(topic_id) == _TOPIC_ID_BYTES else None
+    return parse_partition_metadata(file.read(0, file.size_bytes))
 
 
 def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> File:
@@ -37,8 +26,7 @@ def write_topic_id(disk: Disk, directory: str, topic_id: TopicId) -> File:
     path = f"{directory}/{file_names.PARTITION_METADATA}"
     if read_topic_id(disk, directory) == topic_id:
         return disk.open(path)
-    text = urlsafe_b64encode(topic_id).rstrip(b"=")
-    return replace(disk, path, b"version: 0\ntopic_id: " + text, None)
+    return replace(disk, path, format_partition_metadata(topic_id), None)
 
 
 def replace(disk: Disk, path: str, content: bytes, owner: SyncListener | None) -> File:

@@ -1,91 +1,74 @@
-"""Producer snapshots: the state of all producers at an offset, in Kafka's `.snapshot` format.
+"""The state of all producers at an offset, as the entries of a producer snapshot and back.
 
-Version and CRC-32C, then one entry per producer with its latest batch only. So a restart remembers
-one batch per producer where the running log remembers five, exactly as in Kafka; the batches after
-the snapshot are replayed from the log.
+An entry has a producer's latest batch only. So a restart remembers one batch per producer where the
+running log remembers five, exactly as in Kafka; the batches after the snapshot are replayed from
+the log.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
-from struct import Struct
 
-from tidelog.core.model.exceptions import TidelogError
+from tidelog.core.formats.producer_snapshots import (
+    SnapshotEntry,
+    decode_snapshot,
+    encode_snapshot,
+)
 from tidelog.core.storage.producers import (
     ProducerStateEntry,
     RememberedBatch,
     sequence_after,
     sequence_before,
 )
-from tidelog.core.wire.crc import crc32c
 
-VERSION = 1
-
-_HEADER = Struct(">hIi")
-_ENTRY = Struct(">qhiqiqiq")
-_CRC_COVERS_FROM = 6
-_NONE = -1
-
-
-class CorruptSnapshot(TidelogError):
-    """Not a snapshot that anybody may trust: go back to an older one, or to the log."""
+_NOT_NUMBERED = -1
 
 
 def encode(producers: Iterable[ProducerStateEntry]) -> bytes:
-    entries = [_encode_producer(producer) for producer in producers]
-    body = len(entries).to_bytes(4, "big") + b"".join(entries)
-    return VERSION.to_bytes(2, "big") + crc32c(body).to_bytes(4, "big") + body
+    return encode_snapshot([_entry(producer) for producer in producers])
 
 
 def decode(data: bytes) -> list[ProducerStateEntry]:
-    try:
-        version, crc, count = _HEADER.unpack_from(data)
-    except struct.error:
-        raise CorruptSnapshot(f"{len(data)} bytes") from None
-    if version != VERSION:
-        raise CorruptSnapshot(f"version {version}")
-    if len(data) != _HEADER.size + count * _ENTRY.size:
-        raise CorruptSnapshot(f"{len(data)} bytes for {count} producers")
-    if crc32c(memoryview(data)[_CRC_COVERS_FROM:]) != crc:
-        raise CorruptSnapshot("wrong checksum")
-    return [_decode_producer(entry) for entry in _ENTRY.iter_unpack(data[_HEADER.size :])]
+    return [_producer(entry) for entry in decode_snapshot(data)]
 
 
-def _encode_producer(producer: ProducerStateEntry) -> bytes:
-    sequence, offset, delta = _NONE, _NONE, 0
+def _entry(producer: ProducerStateEntry) -> SnapshotEntry:
+    sequence, offset, delta = None, None, 0
     if producer.batches:
         batch = producer.batches[-1]
         offset = batch.end_offset - 1
         delta = offset - batch.base_offset
         if batch.first_sequence >= 0:
             sequence = sequence_before(batch.next_sequence, 1)
-    first_offset = producer.transaction_first_offset
-    coordinator_epoch = producer.coordinator_epoch
-    return _ENTRY.pack(
+    return SnapshotEntry(
         producer.producer_id,
         producer.producer_epoch,
         sequence,
         offset,
         delta,
         producer.timestamp_ms,
-        _NONE if coordinator_epoch is None else coordinator_epoch,
-        _NONE if first_offset is None else first_offset,
+        producer.coordinator_epoch,
+        producer.transaction_first_offset,
     )
 
 
-def _decode_producer(entry: tuple[int, ...]) -> ProducerStateEntry:
-    producer_id, producer_epoch, sequence, offset, delta, timestamp_ms, coordinator, first = entry
-    producer = ProducerStateEntry(producer_id, producer_epoch)
-    producer.timestamp_ms = timestamp_ms
-    producer.coordinator_epoch = None if coordinator < 0 else coordinator
-    producer.transaction_first_offset = None if first < 0 else first
-    if offset >= 0:
-        first_sequence, next_sequence = _NONE, 0
-        if sequence >= 0:
-            first_sequence = sequence_before(sequence, delta)
-            next_sequence = sequence_after(sequence, 1)
+def _producer(entry: SnapshotEntry) -> ProducerStateEntry:
+    producer = ProducerStateEntry(entry.producer_id, entry.producer_epoch)
+    producer.timestamp_ms = entry.timestamp_ms
+    producer.coordinator_epoch = entry.coordinator_epoch
+    producer.transaction_first_offset = entry.transaction_first_offset
+    if entry.offset is not None:
+        first_sequence, next_sequence = _NOT_NUMBERED, 0
+        if entry.sequence is not None:
+            first_sequence = sequence_before(entry.sequence, entry.offset_delta)
+            next_sequence = sequence_after(entry.sequence, 1)
         producer.batches.append(
-            RememberedBatch(first_sequence, next_sequence, offset - delta, offset + 1, timestamp_ms)
+            RememberedBatch(
+                first_sequence,
+                next_sequence,
+                entry.offset - entry.offset_delta,
+                entry.offset + 1,
+                entry.timestamp_ms,
+            )
         )
     return producer

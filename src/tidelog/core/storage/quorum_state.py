@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from tidelog.core.formats import file_names
 from tidelog.core.model.exceptions import TidelogError
-from tidelog.core.storage import file_names
 from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.durable_directory import make_directory
 

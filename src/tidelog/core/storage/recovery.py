@@ -11,11 +11,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.text_checkpoints import CorruptCheckpoint
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.storage import events, file_names, partition_files, replay
+from tidelog.core.storage import events, partition_files, replay
 from tidelog.core.storage.aborted import AbortedIndex
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.epochs import LeaderEpochs

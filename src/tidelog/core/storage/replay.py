@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.producer_snapshots import CorruptSnapshot
 from tidelog.core.model.trace import Trace
-from tidelog.core.storage import events, file_names, producer_snapshot
+from tidelog.core.storage import events, producer_snapshot
 from tidelog.core.storage.epochs import LeaderEpochs
 from tidelog.core.storage.log_files import LogFiles
 from tidelog.core.storage.producers import ProducerStateEntry, ProducerStates
@@ -69,7 +71,7 @@ def _newest_snapshot(files: LogFiles, trace: Trace) -> tuple[int, list[ProducerS
         file = files.disk.open(path)
         try:
             return offset, producer_snapshot.decode(file.read(0, file.size_bytes))
-        except producer_snapshot.CorruptSnapshot as error:
+        except CorruptSnapshot as error:
             files.remove_snapshot(offset)
             trace.emit(events.FileDiscarded(path=path, reason=f"corrupt snapshot: {error}"))
     return None

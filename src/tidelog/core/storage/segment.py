@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidelog.core.formats import file_names
 from tidelog.core.model.limits import INT32_MAX, INT64_MAX
-from tidelog.core.storage import file_names, offset_index, time_index
+from tidelog.core.storage import offset_index, time_index
 from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.damage import Stretch, sound_header, stretches

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tidelog.core.formats import file_names
 from tidelog.core.wire.record_batch import batches
 
 _FLIPPED_BIT = 1 << 3
@@ -65,7 +66,7 @@ class PartitionFiles:
         return sorted(found)
 
     def _segments(self, topic: str, index: int) -> list[Path]:
-        return [path for path in self._paths(topic, index) if path.suffix == ".log"]
+        return [path for path in self._paths(topic, index) if path.suffix == file_names.LOG]
 
 
 def _flip(path: Path, position: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from random import Random
 from typing import Any
 
+from tidelog.core.formats import file_names
 from tidelog.core.wire.messages.api_60_describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -171,7 +172,7 @@ class SimulatorEngine:
 
     def flip_bit(self, node: int, topic: str, index: int, *, offset: int) -> None:
         for path, file in self._partition_files(node, topic, index):
-            if path.endswith(".log"):
+            if path.endswith(file_names.LOG):
                 for position, header in batches(bytes(file.data)):
                     if header.base_offset <= offset < header.end_offset:
                         middle = position + header.size_bytes - 2
@@ -184,7 +185,7 @@ class SimulatorEngine:
         logs = [
             file
             for path, file in self._partition_files(node, topic, index)
-            if path.endswith(".log") and file.data
+            if path.endswith(file_names.LOG) and file.data
         ]
         logs[-1].truncate(len(logs[-1].data) - bytes_off)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidelog.core.formats import file_names
 from tidelog.lab import alter_partition
 from tidelog.lab.audit import CLEAN
 from tidelog.lab.evidence import ProducerEntry, producer_snapshots
@@ -85,7 +86,7 @@ def producer_state_is_on_disk(lab: Lab) -> None:
     lab.same(
         "in B's snapshot", producer_snapshots(files), {producer.producer_id: ProducerEntry(0, 109)}
     )
-    lab.engine.delete_file(B, lab.topic.name, 0, suffix=".snapshot")
+    lab.engine.delete_file(B, lab.topic.name, 0, suffix=file_names.SNAPSHOT)
     lab.start(B)
     lab.until_isr(A, B, C)
     lab.same(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidelog.core.formats import file_names
 from tidelog.core.wire.record_batch import batches
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER
@@ -33,5 +34,5 @@ def three_hundred_partitions_move_at_once(lab: Lab) -> None:
 
 def _metadata_batches(lab: Lab) -> int:
     files = lab.engine.log_files(CONTROLLER, METADATA, 0)
-    segments = [files[name] for name in sorted(files) if name.endswith(".log")]
+    segments = [files[name] for name in sorted(files) if name.endswith(file_names.LOG)]
     return sum(1 for segment in segments for _ in batches(segment))

@@ -6,6 +6,7 @@ one with the bad disk comes back by copying.
 
 from __future__ import annotations
 
+from tidelog.core.formats import file_names
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.record_batch import batches, crc_is_valid
 from tidelog.lab.audit import CLEAN
@@ -240,7 +241,7 @@ def _old_segments(lab: Lab) -> None:
         assert writer.write(name).is_ok
     lab.until_quiet()
     files = lab.engine.log_files(1, "orders", 0)
-    assert len([name for name in files if name.endswith(".log")]) > 3
+    assert len([name for name in files if name.endswith(file_names.LOG)]) > 3
 
 
 def _bad_offsets(lab: Lab, node: int) -> list[int]:

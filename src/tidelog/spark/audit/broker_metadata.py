@@ -7,7 +7,6 @@ that what was acknowledged by the leader alone is judged as committed or as lost
 from __future__ import annotations
 
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from tidelog.client.admin.question import Question
 from tidelog.client.admin.topics import PartitionDescription, TopicDescription
 from tidelog.client.shells.blocking_clients import Admin, RequestFailed
 from tidelog.client.shells.topic_descriptions import describe_by_any_broker
+from tidelog.core.formats.properties import topic_id_text
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.sentinels import EARLIEST_TIMESTAMP
@@ -122,7 +122,7 @@ def _is_compacted(admin: Admin, topic: str, timeout_s: float) -> bool:
 
 def _text_of(topic_id: bytes) -> str | None:
     """As journals have it; brokers before topic ids tell zeros."""
-    return urlsafe_b64encode(topic_id).rstrip(b"=").decode() if any(topic_id) else None
+    return topic_id_text(topic_id) if any(topic_id) else None
 
 
 def _is_led(partition: PartitionDescription) -> bool:

@@ -10,16 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.properties import parse_properties, topic_id_in
+from tidelog.core.formats.text_checkpoints import lines_so_far, parse_leader_epoch, parse_offset
 from tidelog.spark.audit.errors import AuditRefused
 
 _CLUSTER = "cluster.json"
-_META = "meta.properties"
-_HIGH_WATERMARKS = "replication-offset-checkpoint"
-_LOG_STARTS = "log-start-offset-checkpoint"
-_LEADER_EPOCHS = "leader-epoch-checkpoint"
-_PARTITION_METADATA = "partition.metadata"
 _NODE_PREFIX = "node-"
-_OFFSET_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +50,13 @@ def find_replicas(arguments: Iterable[str], topic: str) -> list[DiskReplica]:
     """Every replica of the topic in these arguments, by partition and node."""
     found: dict[tuple[int, int], DiskReplica] = {}
     for node_id, directory in log_directories(arguments):
-        high_watermarks = _checkpoint(directory / _HIGH_WATERMARKS, topic)
-        log_starts = _checkpoint(directory / _LOG_STARTS, topic)
+        high_watermarks = _checkpoint(directory / file_names.HIGH_WATERMARKS, topic)
+        log_starts = _checkpoint(directory / file_names.LOG_STARTS, topic)
         for path in sorted(directory.iterdir()):
-            name, _, index = path.name.rpartition("-")
-            if name != topic or not index.isdecimal() or not path.is_dir():
+            named = file_names.topic_partition_of(path.name)
+            if named is None or named.topic != topic or not path.is_dir():
                 continue
-            partition = int(index)
+            partition = named.index
             if (partition, node_id) in found:
                 other = found[partition, node_id].directory
                 raise AuditRefused(f"{path} and {other} are both replica {node_id} of {path.name}")
@@ -100,23 +97,22 @@ def _nodes_of(cluster: Path) -> list[tuple[int, Path]]:
 
 
 def _node_of(directory: Path, argument: str) -> int:
-    for key, value in _properties(directory / _META).items():
+    for key, value in parse_properties(_content(directory / file_names.META_PROPERTIES)).items():
         if key in ("node.id", "broker.id") and value.isdecimal():
             return int(value)
     raise AuditRefused(
         f"--segments {argument}: it is no data directory of `tidelog up` ({_CLUSTER}) and does not "
-        f"say whose log directory it is ({_META}); say NODE={argument}"
+        f"say whose log directory it is ({file_names.META_PROPERTIES}); say NODE={argument}"
     )
 
 
 def _replica(
     directory: Path, *, node_id: int, partition: int, log_start: int, high_watermark: int | None
 ) -> DiskReplica:
-    files = sorted(
-        (int(path.stem), path)
-        for path in directory.glob("*.log")
-        if path.stem.isdecimal() and len(path.stem) == _OFFSET_DIGITS
-    )
+    offsets = {
+        path: file_names.offset_of(path.name, file_names.LOG) for path in directory.iterdir()
+    }
+    files = sorted((offset, path) for path, offset in offsets.items() if offset is not None)
     segments = tuple(
         SegmentFile(
             path=str(path),
@@ -130,47 +126,34 @@ def _replica(
         node_id=node_id,
         partition=partition,
         directory=str(directory),
-        topic_id=_topic_id(directory / _PARTITION_METADATA),
+        topic_id=_topic_id(directory / file_names.PARTITION_METADATA),
         log_start_offset=max([log_start, *(each.base_offset for each in segments[:1])]),
         high_watermark=high_watermark,
-        leader_epoch=_newest_leader_epoch(directory / _LEADER_EPOCHS),
+        leader_epoch=_newest_leader_epoch(directory / file_names.LEADER_EPOCHS),
         segments=segments,
     )
 
 
 def _checkpoint(path: Path, topic: str) -> dict[int, int]:
     """Partition → offset for one topic; lines that are none are left out."""
-    found = {}
-    for line in _lines(path)[2:]:
-        fields = line.split(" ")
-        if len(fields) == 3 and fields[0] == topic and fields[1].isdecimal():
-            found[int(fields[1])] = int(fields[2])
-    return found
+    entries = filter(None, map(parse_offset, lines_so_far(_content(path))))
+    return {named.index: offset for named, offset in entries if named.topic == topic}
 
 
 def _newest_leader_epoch(path: Path) -> int | None:
-    epochs = [int(line.split(" ")[0]) for line in _lines(path)[2:] if line.strip()]
-    return max(epochs, default=None)
+    entries = filter(None, map(parse_leader_epoch, lines_so_far(_content(path))))
+    return max((leader_epoch for leader_epoch, _ in entries), default=None)
 
 
 def _topic_id(path: Path) -> str | None:
-    for line in _lines(path):
-        name, colon, value = line.partition(": ")
-        if colon and name == "topic_id":
-            return value.strip()
-    return None
+    return topic_id_in(_content(path))
 
 
-def _properties(path: Path) -> dict[str, str]:
-    pairs = (line.partition("=") for line in _lines(path) if not line.startswith("#"))
-    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
-
-
-def _lines(path: Path) -> list[str]:
-    """No lines if there is no such file: a broker that never wrote one has nothing to say."""
+def _content(path: Path) -> bytes:
+    """Nothing if there is no such file: a broker that never wrote one has nothing to say."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_bytes()
     except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
+        return b""
+    except OSError as error:
         raise AuditRefused(f"{path} cannot be read: {error}") from None

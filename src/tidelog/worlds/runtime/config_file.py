@@ -20,10 +20,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from tidelog.core.formats.file_names import META_PROPERTIES
 from tidelog.core.model.config import BadSetting, as_text
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.node.settings import BadSettings, NodeSettings
-from tidelog.core.storage.file_names import META_PROPERTIES
 
 CLUSTER_ID = "cluster.id"
 """Of meta.properties in Kafka, which has a step of formatting; here the file may say it."""

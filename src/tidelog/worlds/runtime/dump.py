@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import BinaryIO
 
+from tidelog.core.formats import file_names
+from tidelog.core.formats.producer_snapshots import CorruptSnapshot
+from tidelog.core.formats.text_checkpoints import CorruptCheckpoint, decode_offsets
 from tidelog.core.metadata.records import decode_record
 from tidelog.core.model.exceptions import TidelogError
-from tidelog.core.storage import file_names, offset_checkpoint, offset_index, time_index
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
+from tidelog.core.storage import offset_index, time_index
 from tidelog.core.storage.epochs import LeaderEpochs
-from tidelog.core.storage.producer_snapshot import CorruptSnapshot
 from tidelog.core.storage.producer_snapshot import decode as decode_snapshot
 from tidelog.core.wire import records
 from tidelog.core.wire.compression import Compression
@@ -136,7 +137,7 @@ def _properties(path: str, with_records: bool) -> Iterator[Fact]:
 
 def _checkpoint(path: str, with_records: bool) -> Iterator[Fact]:
     try:
-        offsets = offset_checkpoint.decode(_content(path))
+        offsets = decode_offsets(_content(path))
     except CorruptCheckpoint as error:
         yield {"kind": "unreadable", "path": path, "reason": str(error)}
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.storage.given import Rig, append_values
-from tidelog.core.storage.checkpoint_text import CorruptCheckpoint
+from tidelog.core.formats.text_checkpoints import CorruptCheckpoint
 from tidelog.core.storage.epochs import LeaderEpochs
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.core.storage.producer_snapshot import CorruptSnapshot, decode, encode
+from tidelog.core.formats.producer_snapshots import CorruptSnapshot
+from tidelog.core.storage.producer_snapshot import decode, encode
 from tidelog.core.storage.producers import ProducerStateEntry, RememberedBatch
 
 
