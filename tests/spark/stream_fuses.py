@@ -145,9 +145,9 @@ class FusedDriver(SinkDriver):
 class FusedWriter:
     """A task that takes the fuses of its driver along."""
 
-    def __init__(self, plan: Any, begun: BatchTicket) -> None:
-        self._plan = plan
-        self._begun = begun
+    def __init__(self, options: Any, ticket: BatchTicket) -> None:
+        self._options = options
+        self._ticket = ticket
         self._fuses = FUSES.fuses
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -158,11 +158,11 @@ class FusedWriter:
             each
             for each in self._fuses
             # A moment of the driver is not one of its tasks.
-            if each.event is not None and each.batch_id in (None, self._begun.batch_id)
+            if each.event is not None and each.batch_id in (None, self._ticket.batch_id)
         ]
         FUSES.arm(mine, phase="task")
         sink_task.Loop = FusedLoop  # type: ignore[misc]
-        yield from TaskWriter(self._plan, self._begun)(batches)
+        yield from TaskWriter(self._options, self._ticket)(batches)
 
 
 def install() -> None:
@@ -178,10 +178,12 @@ def install() -> None:
         sync(checkpoint, batch_id)
         FUSES.happen("after the sync")
 
+    for name in ("sync_offsets", "SinkDriver", "TaskWriter"):
+        assert hasattr(module, name), "a fuse for something that is not there burns nothing"
     patched: Any = module
     patched.sync_offsets = fused_sync
     patched.SinkDriver = FusedDriver
-    patched.Writer = FusedWriter
+    patched.TaskWriter = FusedWriter
     sink_runner.Loop = FusedLoop  # type: ignore[misc]
 
 

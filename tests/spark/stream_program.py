@@ -90,6 +90,7 @@ def uncheck_marker() -> None:
     from tidelog.client.sink import driver
     from tidelog.client.sink.marker import PublishDecision
 
+    assert hasattr(driver, "judge")
     patched: Any = driver
     patched.judge = lambda *given, **more: PublishDecision.PUBLISH
 
