@@ -18,11 +18,10 @@ from tidelog.cluster.cluster import PROGRAM, Cluster
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import PROCESSES
 from tidelog.lab.engine import CannotHere, Happening, Host, Layout, RequestSeen
-from tidelog.lab.engines.broker_log import BrokerLog
 from tidelog.lab.engines.partition_files import PartitionFiles
 from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
+from tidelog.lab.engines.process_logs import BrokerLog, RequestJournal
 from tidelog.lab.engines.process_requests import ProcessPending, ProcessRequests
-from tidelog.lab.engines.request_journal import RequestJournal
 from tidelog.lab.engines.story_clock import StoryClock
 from tidelog.lab.engines.story_faults import StoryFaults, Way
 

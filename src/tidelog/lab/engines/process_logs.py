@@ -1,23 +1,81 @@
-"""The journal of a node's fault gate, read back: what the node was asked, and what it answered.
+"""What broker processes write while a story runs, read back: their logs, and their gates' journals.
 
-One JSON line for each request and each answer. An answer belongs to the last request with its
-correlation id on its connection, so a node's new life, which counts its connections anew, confuses
-nobody. Frames are decoded when somebody looks at them.
+A log has one JSON line for each event. A journal has one for each request and each answer. An answer
+belongs to the last request with its correlation id on its connection, so a node's new life, which
+counts its connections anew, confuses nothing. Frames are decoded when they are read.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tidelog.core.wire.exchange import decode_request, decode_response
-from tidelog.lab.engine import Host, RequestSeen
-from tidelog.lab.engines.line_tail import JsonTail
+from tidelog.lab.engine import Happening, Host, RequestSeen
 
+_HEAD = ("time", "at_us", "level", "event")
 _NODE = "node-"
 """Nodes call themselves so in the headers of their requests."""
+
+
+class JsonTail:
+    """The JSON lines that another process adds to a file, each given once and only when complete.
+
+    What is no JSON object (a traceback) is left out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._unfinished = b""
+
+    def new_objects(self) -> Iterator[dict[str, Any]]:
+        """Everything that was added since the last time."""
+        for line in self._new_lines():
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict):
+                yield found
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                added = file.read()
+        except FileNotFoundError:
+            return []
+        self._position += len(added)
+        *lines, self._unfinished = (self._unfinished + added).split(b"\n")
+        return lines
+
+
+class BrokerLog:
+    """The log of one node over all its lives."""
+
+    def __init__(self, path: Path, *, story_us: Callable[[int], int]) -> None:
+        self._tail = JsonTail(path)
+        self._story_us = story_us
+        self._by_kind: dict[str, list[Happening]] = {}
+
+    def of(self, kind: str) -> list[Happening]:
+        """All events of one kind so far, oldest first."""
+        for line in self._tail.new_objects():
+            name, at_us = line.get("event"), line.get("at_us")
+            if isinstance(name, str) and isinstance(at_us, int):
+                fields = {key: _frozen(value) for key, value in line.items() if key not in _HEAD}
+                happening = Happening(self._story_us(at_us), name, fields)
+                self._by_kind.setdefault(name, []).append(happening)
+        return list(self._by_kind.get(kind, ()))
+
+
+def _frozen(value: Any) -> Any:
+    """The core's events have tuples where JSON has lists."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 class JournalExchange:
