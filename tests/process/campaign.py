@@ -11,10 +11,10 @@ import pytest
 from tests.process.broker import Setting
 from tests.process.cluster import BOTH_ROLES, PartitionView, ProcessCluster
 from tests.process.evidence import PREFERRED, elect
-from tests.process.judging import NotLeader, final_log, verdict
 from tests.process.load import PARTITIONS, Load
-from tests.process.producers import TimelineProducer, Wishes
+from tests.process.producers import ProducerOptions, TimelineProducer
 from tests.process.timelines import make_producer
+from tests.process.verdicts import NotLeader, final_log, verdict
 from tests.process.waiting import wait_until
 from tests.process.wire import batches_on_disk
 from tidelog.judge.history import FinalLog
@@ -156,8 +156,10 @@ def campaign(
     request_timeout_ms: int | None = None,
 ) -> Iterator[Campaign]:
     """Comes when everybody writes; judges at the end."""
-    wishes = (
-        Wishes() if request_timeout_ms is None else Wishes(request_timeout_ms=request_timeout_ms)
+    options = (
+        ProducerOptions()
+        if request_timeout_ms is None
+        else ProducerOptions(request_timeout_ms=request_timeout_ms)
     )
     producers: list[TimelineProducer] = []
     with ProcessCluster(
@@ -166,7 +168,7 @@ def campaign(
         loads = []
         for client in clients:
             create_topic(cluster, f"of-{client}")
-            producers.append(make_producer(client, cluster.bootstrap_servers, wishes, request))
+            producers.append(make_producer(client, cluster.bootstrap_servers, options, request))
             loads.append(Load(producers[-1], name=client, topic=f"of-{client}"))
         for load in loads:
             load.start()

@@ -80,8 +80,8 @@ def lead_as_preferred(
 
     That no election is needed is told where a broker had to ask the controller twice.
     """
-    told = elect(cluster, topic, kind=PREFERRED, partition=partition, by=by)
-    assert told in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED), ErrorCode(told)
+    answer = elect(cluster, topic, kind=PREFERRED, partition=partition, by=by)
+    assert answer in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED), ErrorCode(answer)
     wait_until_named(cluster, topic, leader, partition=partition)
 
 
@@ -92,8 +92,8 @@ def wait_until_named(
 
     def is_named() -> bool:
         witnesses = [each for each in cluster.broker_ids if cluster.is_running(each)]
-        told = [cluster.partition_view(topic, partition, via=each) for each in witnesses]
-        return all(each is not None and each.leader == leader for each in told)
+        answer = [cluster.partition_view(topic, partition, via=each) for each in witnesses]
+        return all(each is not None and each.leader == leader for each in answer)
 
     wait_until(is_named, f"{topic}-{partition} to be led by {leader}")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from tests.process.judging import writes
 from tests.process.producers import Call, Failed, TimelineProducer
+from tests.process.verdicts import writes
 from tests.process.waiting import wait_until
 from tidelog.judge.history import Operation
 

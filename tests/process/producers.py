@@ -1,7 +1,7 @@
 """Four producers with one face: librdkafka, kafka-python, Kafka's own in Java, and Tidelog's.
 
 Their defaults differ, so everything that a timeline relies on is set here under each one's names.
-One record makes one batch and goes at once, except where a timeline says otherwise. Without wishes
+One record makes one batch and goes at once, except where a timeline says otherwise. Without options
 a producer has its defaults.
 """
 
@@ -27,7 +27,7 @@ ENDLESS = 2_147_483_647
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ProducerOptions:
     """What a timeline wants of its producer, in Java's words."""
 
     acks: str = "all"
@@ -82,8 +82,8 @@ class TimelineProducer(Protocol):
 class Librdkafka:
     """confluent-kafka, with a thread that takes its reports."""
 
-    def __init__(self, bootstrap: str, wishes: Wishes | None, **more: Any) -> None:
-        named = _librdkafka_names(wishes) if wishes else {}
+    def __init__(self, bootstrap: str, options: ProducerOptions | None, **more: Any) -> None:
+        named = _librdkafka_names(options) if options else {}
         settings = {"bootstrap.servers": bootstrap, "log_level": 0, **named, **more}
         self.producer = confluent_kafka.Producer(settings)
         self._is_over = threading.Event()
@@ -112,8 +112,8 @@ class Librdkafka:
 
 
 class KafkaPython:
-    def __init__(self, bootstrap: str, wishes: Wishes | None) -> None:
-        named = _kafka_python_names(wishes) if wishes else {}
+    def __init__(self, bootstrap: str, options: ProducerOptions | None) -> None:
+        named = _kafka_python_names(options) if options else {}
         self.producer = kafka.KafkaProducer(bootstrap_servers=bootstrap.split(","), **named)
 
     def send(self, topic: str, value: str, *, partition: int = 0, size: int = 0) -> Call:
@@ -133,9 +133,11 @@ class Java:
 
     _numbers = itertools.count()
 
-    def __init__(self, bootstrap: str, wishes: Wishes | None, machine: JavaMachine) -> None:
+    def __init__(
+        self, bootstrap: str, options: ProducerOptions | None, machine: JavaMachine
+    ) -> None:
         self._machine = machine
-        named = _java_names(wishes) if wishes else {}
+        named = _java_names(options) if options else {}
         self.name = machine.open({"bootstrap.servers": bootstrap, **named})
 
     def send(self, topic: str, value: str, *, partition: int = 0, size: int = 0) -> JavaCall:
@@ -176,8 +178,8 @@ class JavaCall(Call):
 class Tidelog:
     """Our own blocking shell, which has Java's names."""
 
-    def __init__(self, bootstrap: str, wishes: Wishes | None) -> None:
-        named = _java_names(wishes) if wishes else {}
+    def __init__(self, bootstrap: str, options: ProducerOptions | None) -> None:
+        named = _java_names(options) if options else {}
         self.producer = blocking_clients.Producer({"bootstrap.servers": bootstrap, **named})
 
     def send(self, topic: str, value: str, *, partition: int = 0, size: int = 0) -> Call:
@@ -199,16 +201,16 @@ def padded(value: str, size: int) -> bytes:
     return value.ljust(size, ".").encode()
 
 
-def _java_names(wishes: Wishes) -> dict[str, Any]:
+def _java_names(options: ProducerOptions) -> dict[str, Any]:
     return {
-        "acks": wishes.acks,
-        "enable.idempotence": wishes.enable_idempotence,
-        "max.in.flight.requests.per.connection": wishes.max_in_flight,
-        "retries": wishes.retries,
-        "request.timeout.ms": wishes.request_timeout_ms,
-        "delivery.timeout.ms": wishes.delivery_timeout_ms,
-        "max.block.ms": wishes.max_block_ms,
-        "buffer.memory": wishes.buffer_memory,
+        "acks": options.acks,
+        "enable.idempotence": options.enable_idempotence,
+        "max.in.flight.requests.per.connection": options.max_in_flight,
+        "retries": options.retries,
+        "request.timeout.ms": options.request_timeout_ms,
+        "delivery.timeout.ms": options.delivery_timeout_ms,
+        "max.block.ms": options.max_block_ms,
+        "buffer.memory": options.buffer_memory,
         "linger.ms": 0,
         "batch.size": 1,
         "retry.backoff.ms": QUICK_MS,
@@ -218,17 +220,17 @@ def _java_names(wishes: Wishes) -> dict[str, Any]:
     }
 
 
-def _librdkafka_names(wishes: Wishes) -> dict[str, Any]:
+def _librdkafka_names(options: ProducerOptions) -> dict[str, Any]:
     """Its request.timeout.ms is for the broker; the client itself waits socket.timeout.ms."""
     return {
-        "acks": wishes.acks,
-        "enable.idempotence": wishes.enable_idempotence,
-        "max.in.flight.requests.per.connection": wishes.max_in_flight,
-        "message.send.max.retries": wishes.retries,
-        "socket.timeout.ms": wishes.request_timeout_ms,
-        "request.timeout.ms": wishes.request_timeout_ms,
-        "message.timeout.ms": wishes.delivery_timeout_ms,
-        "queue.buffering.max.messages": wishes.buffer_messages,
+        "acks": options.acks,
+        "enable.idempotence": options.enable_idempotence,
+        "max.in.flight.requests.per.connection": options.max_in_flight,
+        "message.send.max.retries": options.retries,
+        "socket.timeout.ms": options.request_timeout_ms,
+        "request.timeout.ms": options.request_timeout_ms,
+        "message.timeout.ms": options.delivery_timeout_ms,
+        "queue.buffering.max.messages": options.buffer_messages,
         "linger.ms": 0,
         "batch.num.messages": 1,
         "retry.backoff.ms": QUICK_MS,
@@ -239,17 +241,17 @@ def _librdkafka_names(wishes: Wishes) -> dict[str, Any]:
     }
 
 
-def _kafka_python_names(wishes: Wishes) -> dict[str, Any]:
+def _kafka_python_names(options: ProducerOptions) -> dict[str, Any]:
     """It knows no buffer. Metadata may grow old for a second only, since it asks a silent broker
     for ten before it asks another."""
     return {
-        "acks": "all" if wishes.acks == "all" else int(wishes.acks),
-        "enable_idempotence": wishes.enable_idempotence,
-        "max_in_flight_requests_per_connection": wishes.max_in_flight,
-        "retries": wishes.retries,
-        "request_timeout_ms": wishes.request_timeout_ms,
-        "delivery_timeout_ms": wishes.delivery_timeout_ms,
-        "max_block_ms": wishes.max_block_ms,
+        "acks": "all" if options.acks == "all" else int(options.acks),
+        "enable_idempotence": options.enable_idempotence,
+        "max_in_flight_requests_per_connection": options.max_in_flight,
+        "retries": options.retries,
+        "request_timeout_ms": options.request_timeout_ms,
+        "delivery_timeout_ms": options.delivery_timeout_ms,
+        "max_block_ms": options.max_block_ms,
         "linger_ms": 0,
         "batch_size": 1,
         "retry_backoff_ms": QUICK_MS,

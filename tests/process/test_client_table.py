@@ -14,7 +14,7 @@ import pytest
 
 from tests.process.fixtures import NewTopic
 from tests.process.java_producer import JavaRefuses
-from tests.process.producers import Ok, TimelineProducer, Wishes
+from tests.process.producers import Ok, ProducerOptions, TimelineProducer
 from tests.process.target import Target
 from tests.process.timelines import make_producer
 from tests.process.waiting import wait_until
@@ -33,15 +33,15 @@ REFUSALS = {
     "tidelog": ConfigError,
     "java": JavaRefuses,
 }
-Make = Callable[[str, Wishes | None], TimelineProducer]
+Make = Callable[[str, ProducerOptions | None], TimelineProducer]
 
 
 @pytest.fixture
 def make(bootstrap: str, request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[TimelineProducer] = []
 
-    def start(client: str, wishes: Wishes | None) -> TimelineProducer:
-        made.append(make_producer(client, bootstrap, wishes, request))
+    def start(client: str, options: ProducerOptions | None) -> TimelineProducer:
+        made.append(make_producer(client, bootstrap, options, request))
         return made[-1]
 
     yield start
@@ -69,7 +69,7 @@ def test_idempotence_with_less_than_all_acks_is_refused_by_the_client(
     make: Make, client: str
 ) -> None:
     with pytest.raises(REFUSALS[client]):
-        make(client, Wishes(acks="1", enable_idempotence=True))
+        make(client, ProducerOptions(acks="1", enable_idempotence=True))
 
 
 @pytest.mark.scenario("N25")
@@ -79,7 +79,7 @@ def test_acks_0_is_content_with_having_sent(
 ) -> None:
     """A success without an offset; the records are there, but nobody has said so."""
     topic = new_topic()
-    producer = make(client, Wishes(acks="0", enable_idempotence=False))
+    producer = make(client, ProducerOptions(acks="0", enable_idempotence=False))
 
     for value in ("first", "second"):
         assert producer.send(topic, value).wait() == Ok(NO_OFFSET[client])

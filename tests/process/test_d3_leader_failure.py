@@ -9,13 +9,13 @@ from contextlib import closing
 import pytest
 
 from tests.process.evidence import dumped
-from tests.process.judging import final_log, lost, verdict, writes
-from tests.process.producers import Failed, Librdkafka, Ok, Wishes
+from tests.process.producers import Failed, Librdkafka, Ok, ProducerOptions
 from tests.process.proxy import FETCH, Seen
 from tests.process.readers import KafkaPythonReader, LibrdkafkaReader
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import Crew, StartCrew, StartProducer
+from tests.process.verdicts import final_log, lost, verdict, writes
 from tests.process.waiting import wait_until
 from tidelog.judge.history import WriteAcks
 
@@ -32,7 +32,7 @@ IN_BATCHES = {"batch.num.messages": 10_000, "linger.ms": 5}
 def write_committed(stage: Stage, topic: str, count: int = COMMITTED) -> list[str]:
     """Records 0 and up, which all replicas have."""
     numbers = [str(number) for number in range(count)]
-    with closing(Librdkafka(stage.bootstrap, Wishes(), **IN_BATCHES)) as producer:
+    with closing(Librdkafka(stage.bootstrap, ProducerOptions(), **IN_BATCHES)) as producer:
         calls = [producer.send(topic, number) for number in numbers]
         assert [call.wait() for call in calls] == [Ok(number) for number in range(count)]
     return numbers

@@ -14,12 +14,12 @@ import confluent_kafka
 import pytest
 
 from tests.process.evidence import all_events, end_offset, produce_errors
-from tests.process.judging import final_log, lost, verdict, writes
-from tests.process.producers import Call, Failed, Librdkafka, Ok, Wishes
+from tests.process.producers import Call, Failed, Librdkafka, Ok, ProducerOptions
 from tests.process.readers import JavaReader, KafkaPythonReader, LibrdkafkaReader
 from tests.process.stage import Stage, running_stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import StartProducer
+from tests.process.verdicts import final_log, lost, verdict, writes
 from tests.process.waiting import wait_until
 from tests.process.wire import segment_files
 from tidelog.core.model.errors import ErrorCode
@@ -102,7 +102,8 @@ def test_an_unclean_election_and_what_clients_make_of_it(
     topic = stage.new_topic((1, 2, 3), min_insync_replicas="2", **configs)
     lenient = stage.new_topic((1, 2, 3), min_insync_replicas="1", **configs)
     producers = {
-        name: FatalNoted(stage.bootstrap, Wishes(), **IN_BATCHES) for name in (topic, lenient)
+        name: FatalNoted(stage.bootstrap, ProducerOptions(), **IN_BATCHES)
+        for name in (topic, lenient)
     }
     calls = lead_uncleanly(stage, producers)
     readers: dict[str, LibrdkafkaReader | KafkaPythonReader] = {
@@ -173,7 +174,7 @@ def test_javas_consumer_goes_back_to_where_the_log_was_cut(
 ) -> None:
     """It had read 1001 records, of which the unclean leader has 851: it goes on there."""
     topic = stage.new_topic((1, 2, 3), unclean_leader_election_enable="true")
-    producers = {topic: FatalNoted(stage.bootstrap, Wishes(), **IN_BATCHES)}
+    producers = {topic: FatalNoted(stage.bootstrap, ProducerOptions(), **IN_BATCHES)}
     lead_uncleanly(stage, producers)
     with closing(JavaReader(stage.bootstrap, topic)) as reader:
         reader.read_until(str(ALL - 1))
@@ -245,9 +246,9 @@ def test_below_the_minimum_writes_are_invisible_or_refused(
     """Two of three are dead, the minimum is 2: what was parked times out, acks=all is refused, and
     acks=1 is taken but not shown. When a follower is back, all of it is read in its order."""
     topic = stage.new_topic((1, 2, 3), min_insync_replicas="2")
-    wishes = Wishes(retries=0, enable_idempotence=False)
-    short = Librdkafka(stage.bootstrap, wishes, **{"request.timeout.ms": 3_000})
-    strict = Librdkafka(stage.bootstrap, wishes)
+    options = ProducerOptions(retries=0, enable_idempotence=False)
+    short = Librdkafka(stage.bootstrap, options, **{"request.timeout.ms": 3_000})
+    strict = Librdkafka(stage.bootstrap, options)
     hasty = start_producer("librdkafka", acks="1", enable_idempotence=False)
     assert hasty.send(topic, "before").wait() == Ok(0)
     with (
@@ -321,7 +322,7 @@ def test_one_replica_only(stage: Stage, start_producer: StartProducer) -> None:
     is reported by readers, and an empty disk is an empty log."""
     sound, torn, empty = (stage.new_topic((2,), min_insync_replicas="2") for _ in range(3))
     numbers = [str(number) for number in range(1_005)]
-    with closing(Librdkafka(stage.bootstrap, Wishes(), **IN_BATCHES)) as producer:
+    with closing(Librdkafka(stage.bootstrap, ProducerOptions(), **IN_BATCHES)) as producer:
         for topic in (sound, torn, empty):
             write(producer, topic, 0, len(numbers))
     impatient = start_producer("librdkafka", delivery_timeout_ms=3_000, request_timeout_ms=3_000)

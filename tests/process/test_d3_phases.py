@@ -13,7 +13,7 @@ import pytest
 
 from tests.process.cluster import ProcessCluster
 from tests.process.evidence import all_events
-from tests.process.producers import Librdkafka, Ok, Wishes
+from tests.process.producers import Librdkafka, Ok, ProducerOptions
 from tests.process.readers import LibrdkafkaReader
 from tests.process.target import IS_KAFKA
 from tests.process.waiting import wait_until
@@ -69,7 +69,7 @@ def test_the_phases_of_a_failover(
         create(cluster, "many", [old, new, controller], MANY)
         create(cluster, "orders", [old, new, controller], 1)
         with (
-            closing(Librdkafka(cluster.bootstrap_servers, Wishes())) as producer,
+            closing(Librdkafka(cluster.bootstrap_servers, ProducerOptions())) as producer,
             closing(LibrdkafkaReader(cluster.bootstrap_servers, "orders")) as reader,
         ):
             assert producer.send("orders", "before").wait() == Ok(0)

@@ -15,10 +15,10 @@ import confluent_kafka.admin
 import pytest
 
 import tidelog
-from tests.process.judging import final_log, lost, verdict, writes
-from tests.process.producers import Librdkafka, Ok, Wishes
+from tests.process.producers import Librdkafka, Ok, ProducerOptions
 from tests.process.readers import LibrdkafkaReader
 from tests.process.target import IS_KAFKA
+from tests.process.verdicts import final_log, lost, verdict, writes
 from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient, batches_on_disk
 from tidelog.cluster.layout import NodePlan
@@ -150,11 +150,15 @@ class Sides:
         self.old, self.new = cluster.nodes[old].address, cluster.nodes[new].address
         self._cluster = cluster
         self._old = old
-        patient = Wishes(request_timeout_ms=REQUEST_TIMEOUT_MS)
+        patient = ProducerOptions(request_timeout_ms=REQUEST_TIMEOUT_MS)
         name = {"client.id": "old-side"}
         self.careful = Librdkafka(self.old, patient, **name)
-        self.hasty = Librdkafka(self.old, Wishes(acks="1", enable_idempotence=False), **name)
-        self.blind = Librdkafka(self.old, Wishes(acks="0", enable_idempotence=False), **name)
+        self.hasty = Librdkafka(
+            self.old, ProducerOptions(acks="1", enable_idempotence=False), **name
+        )
+        self.blind = Librdkafka(
+            self.old, ProducerOptions(acks="0", enable_idempotence=False), **name
+        )
         self.reader = LibrdkafkaReader(self.old, "orders", **name)
         self.safe = Librdkafka(self.new, patient, **{"client.id": "new-side"})
 
@@ -202,8 +206,8 @@ def test_a_rack_is_cut_off(tmp_path: Path) -> None:
             told = wire.ask("Metadata", 12, topics=[]).brokers
         assert {b.node_id: b.rack for b in told} == {1: "a", 2: "a", 3: "b", 4: "b"}
         create_topic(cluster, "orders", placed)
-        wishes = Wishes(request_timeout_ms=REQUEST_TIMEOUT_MS)
-        with closing(Librdkafka(cluster.bootstrap_servers, wishes)) as producer:
+        options = ProducerOptions(request_timeout_ms=REQUEST_TIMEOUT_MS)
+        with closing(Librdkafka(cluster.bootstrap_servers, options)) as producer:
             calls = [producer.send("orders", "before", partition=each) for each in range(3)]
             assert [call.wait() for call in calls] == [Ok(0)] * 3
             cut = cluster.isolate("rack:a", clients=True)

@@ -8,7 +8,7 @@ import confluent_kafka.admin
 import pytest
 
 from tests.process.evidence import lead_as_preferred
-from tests.process.producers import KafkaPython, Librdkafka, Ok, Wishes
+from tests.process.producers import KafkaPython, Librdkafka, Ok, ProducerOptions
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import Crew
@@ -69,7 +69,7 @@ def test_any_broker_shows_the_way_and_only_the_leader_is_written_to(stage: Stage
         for client, kind in (("rdkafka", Librdkafka), ("kafka-python", KafkaPython)):
             stage.forget_requests()
             value = f"{client}-{bootstrap}"
-            with closing(kind(address, Wishes())) as producer:
+            with closing(kind(address, ProducerOptions())) as producer:
                 assert producer.send(topic, value).wait() == Ok(offset)
             offset += 1
             assert asked_for_metadata(stage, bootstrap, client) > 0
@@ -78,7 +78,7 @@ def test_any_broker_shows_the_way_and_only_the_leader_is_written_to(stage: Stage
     stage.kill(1)
     addresses = f"{stage.proxies[1].address},{stage.proxies[3].address}"
     for kind in (Librdkafka, KafkaPython):
-        with closing(kind(addresses, Wishes())) as producer:
+        with closing(kind(addresses, ProducerOptions())) as producer:
             assert producer.send(topic, "dead first").wait() == Ok(offset)
         offset += 1
 
@@ -109,8 +109,8 @@ def test_an_idle_client_learns_of_a_move_by_itself(stage: Stage) -> None:
     every = {"topic.metadata.refresh.interval.ms": REFRESH_MS, "client.id": "librdkafka"}
     crew = Crew(
         {
-            "librdkafka": Librdkafka(stage.bootstrap, Wishes(), **every),
-            "kafka-python": KafkaPython(stage.bootstrap, Wishes()),
+            "librdkafka": Librdkafka(stage.bootstrap, ProducerOptions(), **every),
+            "kafka-python": KafkaPython(stage.bootstrap, ProducerOptions()),
         }
     )
     crew.send(topic, "before").wait_for(Ok(0))

@@ -11,7 +11,7 @@ import kafka.admin
 import pytest
 
 from tests.process.evidence import lead_as_preferred
-from tests.process.producers import Librdkafka, Ok, Wishes
+from tests.process.producers import Librdkafka, Ok, ProducerOptions
 from tests.process.proxy import FETCH
 from tests.process.readers import KafkaPythonReader, LibrdkafkaReader
 from tests.process.stage import Stage, running_stage
@@ -88,7 +88,7 @@ def test_producers_ignore_racks_and_data_crosses_them(
     records go back to the follower in a by replication: the bytes are counted on the way."""
     topic = stage.new_topic((3, 1))
     for place, named in enumerate(({}, {"client.rack": "a"})):
-        with closing(Librdkafka(stage.bootstrap, Wishes(), **named)) as producer:
+        with closing(Librdkafka(stage.bootstrap, ProducerOptions(), **named)) as producer:
             assert producer.send(topic, str(place), size=RECORD_BYTES).wait() == Ok(place)
         assert [stage.asked_for(broker, str(place)) for broker in RACKS] == [[], [], [0], []]
     crossing: Counter[str] = Counter()

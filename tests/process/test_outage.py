@@ -9,7 +9,7 @@ import confluent_kafka
 import kafka
 import pytest
 
-from tests.process.producers import Call, Librdkafka, Ok, Wishes
+from tests.process.producers import Call, Librdkafka, Ok, ProducerOptions
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import PYTHON_CLIENTS, StartProducer
@@ -154,7 +154,7 @@ def test_librdkafka_counts_what_queues(stage: Stage) -> None:
     queued: list[int] = []
     producer = Librdkafka(
         stage.bootstrap,
-        Wishes(request_timeout_ms=REQUEST_TIMEOUT_MS),
+        ProducerOptions(request_timeout_ms=REQUEST_TIMEOUT_MS),
         **{
             "statistics.interval.ms": 50,
             "stats_cb": lambda text: queued.append(json.loads(text)["msg_cnt"]),

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from tests.process.producers import Call, Failed, Java, Librdkafka, Ok, Wishes
+from tests.process.producers import Call, Failed, Java, Librdkafka, Ok, ProducerOptions
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import EVERY_CLIENT, StartProducer
@@ -74,7 +74,9 @@ def test_librdkafka_refuses_the_record_that_does_not_fit_at_once(stage: Stage) -
     back everything that was taken is delivered, once and in order."""
     topic = stage.new_topic((2,))
     producer = Librdkafka(
-        stage.bootstrap, Wishes(buffer_messages=BUFFER_MESSAGES), **{"batch.num.messages": 10_000}
+        stage.bootstrap,
+        ProducerOptions(buffer_messages=BUFFER_MESSAGES),
+        **{"batch.num.messages": 10_000},
     )
     assert producer.send(topic, "before").wait() == Ok(0)
     wait_until(lambda: len(producer.producer) == 0, "an empty queue")

@@ -18,11 +18,11 @@ from tests.process.evidence import (
     lead_as_preferred,
     wait_until_named,
 )
-from tests.process.judging import final_log, lost, verdict, writes
-from tests.process.producers import Call, Librdkafka, Ok, Wishes
+from tests.process.producers import Call, Librdkafka, Ok, ProducerOptions
 from tests.process.stage import Stage
 from tests.process.target import IS_KAFKA
 from tests.process.timelines import StartProducer
+from tests.process.verdicts import final_log, lost, verdict, writes
 from tests.process.waiting import PATIENCE_MS, wait_until
 from tests.process.wire import batches_on_disk
 from tidelog.judge.history import WriteAcks
@@ -145,7 +145,7 @@ def test_a_broker_that_is_killed_and_back_within_its_session(tmp_path: Path) -> 
         assert before is not None
         words = f"broker_id={before.leader}"
         admitted = all_events(cluster, "BrokerAdmitted", words)
-        with closing(Librdkafka(cluster.bootstrap_servers, Wishes())) as producer:
+        with closing(Librdkafka(cluster.bootstrap_servers, ProducerOptions())) as producer:
             calls = [producer.send("orders", str(number)) for number in range(RECORDS)]
             cluster.kill(before.leader)
             cluster.launch_node(before.leader)

@@ -16,9 +16,9 @@ from tests.process.producers import (
     KafkaPython,
     Librdkafka,
     Ok,
+    ProducerOptions,
     Tidelog,
     TimelineProducer,
-    Wishes,
 )
 from tests.process.stage import Stage, running_stage
 from tests.process.waiting import PATIENCE_S
@@ -103,8 +103,8 @@ def start_producer(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Sta
     """Starts a producer by its client's name; it is gone after the test."""
     started: list[TimelineProducer] = []
 
-    def start(client: str, **wishes: object) -> TimelineProducer:
-        wanted = Wishes(**wishes)  # type: ignore[arg-type]
+    def start(client: str, **options: object) -> TimelineProducer:
+        wanted = ProducerOptions(**options)  # type: ignore[arg-type]
         started.append(make_producer(client, stage.bootstrap, wanted, request))
         return started[-1]
 
@@ -114,22 +114,22 @@ def start_producer(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Sta
 
 
 def make_producer(
-    client: str, bootstrap: str, wishes: Wishes | None, request: pytest.FixtureRequest
+    client: str, bootstrap: str, options: ProducerOptions | None, request: pytest.FixtureRequest
 ) -> TimelineProducer:
     """A producer by its client's name; Java is started only if it is asked for."""
     match client:
         case "librdkafka":
-            return Librdkafka(bootstrap, wishes)
+            return Librdkafka(bootstrap, options)
         case "kafka-python":
-            return KafkaPython(bootstrap, wishes)
+            return KafkaPython(bootstrap, options)
         case "tidelog":
-            return Tidelog(bootstrap, wishes)
-    return Java(bootstrap, wishes, request.getfixturevalue("java_machine"))
+            return Tidelog(bootstrap, options)
+    return Java(bootstrap, options, request.getfixturevalue("java_machine"))
 
 
 @pytest.fixture
 def start_crew(start_producer: StartProducer) -> StartCrew:
-    def start(clients: tuple[str, ...], **wishes: object) -> Crew:
-        return Crew({client: start_producer(client, **wishes) for client in clients})
+    def start(clients: tuple[str, ...], **options: object) -> Crew:
+        return Crew({client: start_producer(client, **options) for client in clients})
 
     return start

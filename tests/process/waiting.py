@@ -20,7 +20,7 @@ class TooLate(AssertionError):
     """The condition did not come true before its deadline."""
 
 
-def wait_until(condition: Callable[[], T], what: str, *, within_s: float = PATIENCE_S) -> T:
+def wait_until(condition: Callable[[], T | None], what: str, *, within_s: float = PATIENCE_S) -> T:
     """The first true value of `condition`; TooLate when it takes longer than that."""
     deadline_s = time.monotonic() + within_s
     pause = threading.Event()

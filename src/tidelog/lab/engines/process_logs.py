@@ -1,6 +1,6 @@
 """What broker processes write while a story runs, read back: their logs, and their gates' journals.
 
-A log has one JSON line for each event. A journal has one for each request and each answer. An answer
+A log has one JSON line for each event, a journal one for each request and each answer. An answer
 belongs to the last request with its correlation id on its connection, so a node's new life, which
 counts its connections anew, confuses nothing. Frames are decoded when they are read.
 """
