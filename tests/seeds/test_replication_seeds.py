@@ -31,6 +31,7 @@ ONCE_FAILED: dict[int, str] = {
     2001074: "a follower kept records that nobody else had, behind its leader's start",
     2001780: "a log that had just started anew was thought to be durable up to there",
     165480412: "the judge took two pasts for one, since one of them had been deleted",
+    282329519: "the judge counted what a leader committed after an unclean election had deposed it",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""
 

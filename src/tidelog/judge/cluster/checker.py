@@ -355,13 +355,17 @@ class ClusterChecker:
         self._cut_committed(elected)
 
     def _cut_committed(self, elected: LeaderElected) -> None:
-        """Only where an excuse says so: an unclean election, or a lost tail of the last leader."""
+        """Only where an excuse says so: an unclean election, or a lost tail of the last leader.
+
+        An unclean election counts even where its winner holds all that is committed: an old leader
+        does not wait for the winner, and may commit more until it hears of the election.
+        """
         partition = elected.partition
         committed = self.model.committed_log(partition)
         agreed_end_offset = self.model.agreement(partition, elected.leader)
-        if elected.election is ElectionKind.CLEAN or agreed_end_offset >= committed.end_offset:
+        if elected.election is ElectionKind.CLEAN:
             return
-        has_lost = any(
+        has_lost = agreed_end_offset < committed.end_offset and any(
             tail.partition == partition
             and tail.broker_id == elected.leader
             and tail.floor_offset <= agreed_end_offset

@@ -54,6 +54,26 @@ def leader_holds_other_records(facts: Facts) -> None:
     facts.elect(2, 1)
 
 
+def old_leader_commits_after_a_clean_election(facts: Facts) -> None:
+    """Without its successor, which it has to wait for."""
+    facts.elect(2, 1)
+    facts.append(1, batch(0))
+    facts.commit(1, 1)
+
+
+def unclean_leader_drops_what_it_held(facts: Facts) -> None:
+    """An unclean election excuses what the winner did not hold, and nothing else."""
+    old_leader_commits_after_an_unclean_election(facts)
+    facts.append(3, cut_to=1)
+
+
+def unclean_leader_drops_what_it_committed(facts: Facts) -> None:
+    old_leader_commits_after_an_unclean_election(facts)
+    facts.append(3, batch(2, 1))
+    facts.commit(3, 3)
+    facts.append(3, cut_to=2)
+
+
 def candidate_lacks_records(facts: Facts) -> None:
     for node in (1, 2):
         facts.append(node, batch(0))
@@ -220,6 +240,9 @@ PLANTED: list[tuple[AnomalyKind, Callable[[Facts], None]]] = [
     (anomalies.ELECTION_ALLOWED, unclean_leader_after_a_request_was_answered),
     (anomalies.LEADER_COMPLETENESS, fenced_leader_lacks_records),
     (anomalies.LEADER_COMPLETENESS, leader_holds_other_records),
+    (anomalies.LEADER_COMPLETENESS, old_leader_commits_after_a_clean_election),
+    (anomalies.LEADER_COMPLETENESS, unclean_leader_drops_what_it_held),
+    (anomalies.LEADER_COMPLETENESS, unclean_leader_drops_what_it_committed),
     (anomalies.CANDIDATE_COMPLETENESS, candidate_lacks_records),
     (anomalies.CANDIDATE_COMPLETENESS, eligible_lacks_records),
     (anomalies.NO_COMMITTED_LOST, committed_lost_everywhere),
@@ -322,6 +345,24 @@ def an_unclean_election_that_an_administrator_requested(facts: Facts) -> None:
     facts.elect(3, 1, isr=SOME({3}))
 
 
+def old_leader_commits_after_an_unclean_election(facts: Facts) -> None:
+    """Seed 282329519 of `replication`: nothing was lost at the election, but soon after it.
+
+    1. 1 is alone in sync, and 3 has fetched all of it. 1 is about to stop: 3 is elected, uncleanly.
+    2. The controller loses its power before 1 hears of it. 1 goes on and commits alone.
+    3. 1 hears of 3 and drops what it wrote since.
+    """
+    facts.replicated(2)
+    facts.metadata(isr=SOME({1}), minimum=1, allows_unclean=True)
+    facts.replica(1, isr=SOME({1}), maximal_isr=SOME({1}), minimum=1)
+    facts.elect(3, 1, isr=SOME({3}), minimum=1)
+    facts.append(1, batch(2))
+    facts.commit(1, 3)
+    facts.checker.check_step()
+    facts.replica(1, is_leader=False, leader_epoch=1)
+    facts.append(1, cut_to=2)
+
+
 def an_unclean_leader_with_an_unsynced_tail(facts: Facts) -> None:
     facts.replicated(2)
     facts.metadata(isr=SOME({1, 2}), allows_unclean=True)
@@ -368,6 +409,7 @@ INNOCENT = [
     a_rejoining_leader_cuts_its_tail,
     an_allowed_unclean_election,
     an_unclean_election_that_an_administrator_requested,
+    old_leader_commits_after_an_unclean_election,
     an_unclean_leader_with_an_unsynced_tail,
     a_power_loss_of_the_minimum,
     a_loss_of_what_a_lower_minimum_committed,
