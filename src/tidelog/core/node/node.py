@@ -25,7 +25,7 @@ from tidelog.core.node.broker.recent_departures import RecentDepartures
 from tidelog.core.node.broker.startup_gate import StartupGate
 from tidelog.core.node.connections.connection import Connections
 from tidelog.core.node.connections.liveness_probes import LivenessProbes
-from tidelog.core.node.connections.request import Request
+from tidelog.core.node.connections.request import ParkedForData, Request
 from tidelog.core.node.connections.request_timeouts import RequestTimeouts
 from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.controller.controller_channel import ControllerChannel
@@ -34,7 +34,7 @@ from tidelog.core.node.events import NodeStarted, NodeStopped
 from tidelog.core.node.fetch.fetch_sessions import FetchSessions
 from tidelog.core.node.metadata import cluster_view
 from tidelog.core.node.metadata.metadata_log import MetadataLog
-from tidelog.core.node.metadata.metadata_port import MetadataPort, ParkedForData
+from tidelog.core.node.metadata.metadata_port import MetadataPort
 from tidelog.core.node.ports import Outbox
 from tidelog.core.node.replicas.directory_reports import DirectoryReports
 from tidelog.core.node.replicas.hosted_partitions import HostedPartitions

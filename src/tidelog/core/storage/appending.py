@@ -129,12 +129,10 @@ class Appending(LogState):
         if len(view) < HEADER_BYTES or (
             header := read_header(view)
         ).batch_length + LENGTH_PREFIX_BYTES != len(view):
-            found = validation.split_batches(view)
+            found = validation.single_batch(view)
             if isinstance(found, Refusal):
                 return _refused(found)
-            if len(found) > 1:
-                return _refused(Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one"))
-            view, header = found[0]
+            view, header = found
         config = self.config
         refusal = (
             validation.refuse_bytes(view, header, config)

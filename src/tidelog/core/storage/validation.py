@@ -53,6 +53,16 @@ class Refusal(NamedTuple):
     """Which records are to blame, by their place in the batch, each with a sentence."""
 
 
+def single_batch(view: memoryview) -> tuple[memoryview, BatchHeader] | Refusal:
+    """A client sends exactly one batch; a partial one behind it is left out."""
+    found = split_batches(view)
+    if isinstance(found, Refusal):
+        return found
+    if len(found) > 1:
+        return Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one")
+    return found[0]
+
+
 def split_batches(view: memoryview) -> list[tuple[memoryview, BatchHeader]] | Refusal:
     """Each whole batch by itself, as Kafka cuts them: a partial one at the end is dropped."""
     found: list[tuple[memoryview, BatchHeader]] = []

@@ -21,7 +21,7 @@ from tidelog.core.node.replicas.partition_lookup import (
 )
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.appending import Appended
-from tidelog.core.storage.validation import Refusal, split_batches
+from tidelog.core.storage.validation import Refusal, single_batch
 from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
 from tidelog.core.wire.produce_fast import (
     ProducePartitionAnswer,
@@ -218,12 +218,8 @@ def _one_batch(records: memoryview | None) -> memoryview | Refusal:
         and INT.unpack_from(records, LENGTH_POSITION)[0] + LENGTH_PREFIX_BYTES == len(records)
     ):
         return records
-    found = split_batches(records)
-    if isinstance(found, Refusal):
-        return found
-    if len(found) > 1:
-        return Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one")
-    return found[0][0]
+    found = single_batch(records)
+    return found if isinstance(found, Refusal) else found[0]
 
 
 def _refuse_batch(

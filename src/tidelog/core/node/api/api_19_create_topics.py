@@ -45,9 +45,15 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         return
     image = node.metadata.decided_image
     decision = decide_create(
-        image, [_new_topic(topic) for topic in call.topics], creation_rules(node)
+        image,
+        [_new_topic(topic) for topic in call.topics],
+        creation_rules(node.settings, node.metadata.decided_image, node.random),
     )
-    layers = broker_layers(node, image) if request.version >= _FIRST_VERSION_WITH_CONFIGS else None
+    layers = (
+        broker_layers(node.settings, image)
+        if request.version >= _FIRST_VERSION_WITH_CONFIGS
+        else None
+    )
     response = CreateTopicsResponse(topics=[_result(each, layers) for each in decision.outcomes])
     records = [] if call.validate_only else decision.records
     node.metadata.propose(records, lambda: request.answer(response), now_ms=now_ms)

@@ -103,7 +103,9 @@ def _topic(
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     if name not in node.image.topics:
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has this name")
-    resolved = resolve_topic_config(node.image.topic_config(name), broker_layers(node, node.image))
+    resolved = resolve_topic_config(
+        node.image.topic_config(name), broker_layers(node.settings, node.image)
+    )
     return [_setting(each, call, read_only=False) for each in _chosen(resolved, resource)]
 
 
@@ -114,7 +116,7 @@ def _broker(
         refusal = refuse_broker(node, resource.resource_name)
         if refusal is not None:
             return refusal
-        layers = broker_layers(node, node.image)
+        layers = broker_layers(node.settings, node.image)
         resolved = resolve_broker_config(layers)
         unlisted = _unlisted_settings(layers.broker, ConfigSource.DYNAMIC_BROKER)
         unlisted |= _unlisted_settings(layers.cluster, ConfigSource.DYNAMIC_CLUSTER)

@@ -46,7 +46,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         outcomes = node.active_controller.elect(partitions, election, now_ms)
         answer = _answer(call, outcomes)
     answer_when_committed(
-        node,
+        node.metadata,
         request,
         answer,
         otherwise=_refused(call, ErrorCode.NOT_CONTROLLER, request.version),

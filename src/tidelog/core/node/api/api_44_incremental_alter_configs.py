@@ -168,7 +168,7 @@ def _decide(
         failure = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
         return {_named(resource): failure for resource in resources}, []
     image = node.metadata.decided_image
-    rules = SettingRules(broker_layers(node, image))
+    rules = SettingRules(broker_layers(node.settings, image))
     decision = decide_alter(image, [_alteration(resource) for resource in resources], rules)
     refusals = {outcome.resource: outcome.refusal for outcome in decision.outcomes}
     for resource, refusal in refusals.items():

@@ -33,4 +33,4 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         request.answer(refused)
         return
     answer = ListPartitionReassignmentsResponse(error_message=None)
-    answer_when_committed(node, request, answer, otherwise=refused, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=refused, now_ms=now_ms)

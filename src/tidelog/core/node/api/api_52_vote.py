@@ -31,7 +31,7 @@ BETWEEN_NODES = True
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
     call = request.decode(VoteRequest)
-    code = refuse_whole(node, call.cluster_id, call.topics)
+    code = refuse_whole(node.metadata, call.cluster_id, call.topics)
     if code != ErrorCode.NONE:
         request.answer(VoteResponse(error_code=code))
         return
@@ -49,7 +49,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     topic = VoteResponseTopic(topic_name=call.topics[0].topic_name, partitions=[result])
     response = VoteResponse(topics=[topic])
     if request.version >= 1:
-        response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
+        response.node_endpoints = endpoint_of_leader(node.metadata, NodeEndpoint)
     request.answer(response)
 
 

@@ -31,12 +31,12 @@ BETWEEN_NODES = True
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
     call = request.decode(BeginQuorumEpochRequest)
-    code = refuse_whole(node, call.cluster_id, call.topics)
+    code = refuse_whole(node.metadata, call.cluster_id, call.topics)
     if code != ErrorCode.NONE:
         request.answer(BeginQuorumEpochResponse(error_code=code))
         return
     partition = call.topics[0].partitions[0]
-    code = refuse_past(node, partition.leader_epoch, partition.leader_id)
+    code = refuse_past(node.metadata, partition.leader_epoch, partition.leader_id)
     if code == ErrorCode.NONE:
         quorum = node.quorum
         ready = quorum.machine.on_begin_epoch(partition.leader_id, partition.leader_epoch, now_ms)
@@ -46,11 +46,11 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     result = BeginQuorumEpochResponsePartition(
         partition_index=partition.partition_index,
         error_code=code,
-        leader_id=leader_or_unknown(node),
+        leader_id=leader_or_unknown(node.metadata),
         leader_epoch=node.quorum.quorum_epoch,
     )
     topic = BeginQuorumEpochResponseTopic(topic_name=call.topics[0].topic_name, partitions=[result])
     response = BeginQuorumEpochResponse(topics=[topic])
     if request.version >= 1:
-        response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
+        response.node_endpoints = endpoint_of_leader(node.metadata, NodeEndpoint)
     request.answer(response)

@@ -59,7 +59,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         answer = AlterPartitionResponse(error_code=outcomes)
     else:
         answer = _answer(outcomes)
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
 def _partitions(call: AlterPartitionRequest) -> Iterator[AlterPartitionRequestPartition]:

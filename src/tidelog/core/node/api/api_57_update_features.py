@@ -49,7 +49,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         if not call.validate_only:
             node.active_controller.propose(decided, (), now_ms)
         answer = _done(call, request.version)
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
 def _update(update: FeatureUpdateKey) -> FeatureUpdate:

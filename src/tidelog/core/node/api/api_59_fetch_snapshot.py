@@ -42,7 +42,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         index=partition.partition,
         snapshot_id=partition.snapshot_id,
         current_leader=LeaderIdAndEpoch(
-            leader_id=leader_or_unknown(node), leader_epoch=node.quorum.quorum_epoch
+            leader_id=leader_or_unknown(node.metadata), leader_epoch=node.quorum.quorum_epoch
         ),
         unaligned_records=b"",
     )
@@ -55,7 +55,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     topic_result = FetchSnapshotResponseTopic(name=topic.name, partitions=[result])
     response = FetchSnapshotResponse(topics=[topic_result])
     if request.version >= 1:
-        response.node_endpoints = endpoint_of_leader(node, NodeEndpoint)
+        response.node_endpoints = endpoint_of_leader(node.metadata, NodeEndpoint)
     request.answer(response)
 
 

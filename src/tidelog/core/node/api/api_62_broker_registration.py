@@ -40,7 +40,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         answer = BrokerRegistrationResponse(error_code=outcome.error)
     else:
         answer = BrokerRegistrationResponse(broker_epoch=outcome)
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
 def _register(

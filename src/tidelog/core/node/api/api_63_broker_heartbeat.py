@@ -50,4 +50,4 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
             is_fenced=pulse.standing.is_fenced,
             should_shut_down=pulse.standing is Standing.GONE,
         )
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)

@@ -36,4 +36,4 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     refusal = node.active_controller.forget(call.broker_id, now_ms)
     if refusal is not None:
         answer.error_code, answer.error_message = refusal
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)

@@ -38,4 +38,4 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         answer = AllocateProducerIdsResponse(
             producer_id_start=block.start, producer_id_len=len(block)
         )
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)

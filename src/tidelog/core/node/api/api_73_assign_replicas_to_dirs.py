@@ -49,7 +49,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         answer = AssignReplicasToDirsResponse(error_code=errors)
     else:
         answer = _answer(call, errors)
-    answer_when_committed(node, request, answer, otherwise=not_controller, now_ms=now_ms)
+    answer_when_committed(node.metadata, request, answer, otherwise=not_controller, now_ms=now_ms)
 
 
 def _answer(

@@ -25,6 +25,12 @@ class Parked(Protocol):
     def drop(self) -> None: ...
 
 
+class ParkedForData(Protocol):
+    """A parked request that is assembled again when something moved."""
+
+    def look_again(self, now_ms: int) -> None: ...
+
+
 class Request:
     """Answered once, at any later time; the connection keeps the order.
 

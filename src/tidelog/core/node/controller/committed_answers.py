@@ -6,20 +6,16 @@ ceases to be the controller before that, the client hears NOT_CONTROLLER and ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidelog.core.node.connections.request import Request
+from tidelog.core.node.metadata.metadata_log import MetadataLog
 from tidelog.core.wire.schema import Message
-
-if TYPE_CHECKING:
-    from tidelog.core.node.connections.request import Request
-    from tidelog.core.node.node import Node
 
 
 def answer_when_committed(
-    node: Node, request: Request, answer: Message, *, otherwise: Message, now_ms: int
+    metadata: MetadataLog, request: Request, answer: Message, *, otherwise: Message, now_ms: int
 ) -> None:
     """`otherwise` is the answer of a node that is not the controller (any more)."""
-    node.metadata.propose(
+    metadata.propose(
         [],
         lambda: request.answer(answer),
         now_ms=now_ms,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
-from tidelog.core.node.fetch.fetch_sessions import FetchSession, SessionPartition
+from tidelog.core.node.fetch.fetch_sessions import FetchHost, FetchSession, SessionPartition
 from tidelog.core.node.ports import Part
 from tidelog.core.node.replicas.partition_lookup import (
-    NOBODY,
     endpoints_of,
     leader_of,
     refuse_unhosted,
@@ -20,9 +19,7 @@ from tidelog.core.storage.log import OffsetOutOfRange
 from tidelog.core.wire.fast_fields import Endpoint, Topic
 from tidelog.core.wire.fetch_fast import FetchCall, FetchPartitionAnswer, encode_fetch_answer
 from tidelog.core.wire.record_batch import CorruptBatch
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
+from tidelog.core.wire.sentinels import NO_NODE
 
 READ_COMMITTED = 1
 
@@ -36,7 +33,7 @@ class ParkedFetch:
     __slots__ = ("call", "is_dirty", "node", "request", "session", "timeout_ms")
 
     def __init__(
-        self, node: Node, request: Request, session: FetchSession, call: FetchCall
+        self, node: FetchHost, request: Request, session: FetchSession, call: FetchCall
     ) -> None:
         self.node = node
         self.request = request
@@ -91,7 +88,7 @@ class ParkedFetch:
 
 
 def assemble(
-    node: Node, session: FetchSession, call: FetchCall, asked_ms: int | None
+    node: FetchHost, session: FetchSession, call: FetchCall, asked_ms: int | None
 ) -> tuple[Answers, bool]:
     """What could be answered now, and whether that is worth answering at once.
 
@@ -132,7 +129,7 @@ def assemble(
 
 
 def _count(
-    node: Node, partition: Partition, entry: SessionPartition, call: FetchCall, now_ms: int
+    node: FetchHost, partition: Partition, entry: SessionPartition, call: FetchCall, now_ms: int
 ) -> None:
     """A follower's fetch is its acknowledgement of everything before the offset."""
     wanted = entry.call
@@ -153,7 +150,7 @@ def _count(
     node.touch(partition)
 
 
-def _is_urgent(node: Node, entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
+def _is_urgent(node: FetchHost, entry: SessionPartition, found: FetchPartitionAnswer) -> bool:
     """Fences that a follower should not hear of only when its wait is over.
 
     A deletion is answered when all followers have done it, too. Their high watermark matters at
@@ -172,7 +169,7 @@ def _waits(session: FetchSession, answers: Answers, readable: int) -> bool:
 
 
 def read(
-    node: Node,
+    node: FetchHost,
     partition: Partition,
     entry: SessionPartition,
     call: FetchCall,
@@ -223,7 +220,7 @@ def read(
     return FetchPartitionAnswer(wanted.partition_index, 0, *fences, aborted, found, size_bytes)
 
 
-def _unreadable(node: Node, partition: Partition, error: Exception) -> ErrorCode:
+def _unreadable(node: FetchHost, partition: Partition, error: Exception) -> ErrorCode:
     """Nothing there, bytes that went bad after they were written, or a disk that failed."""
     if isinstance(error, OffsetOutOfRange):
         return ErrorCode.OFFSET_OUT_OF_RANGE
@@ -234,7 +231,9 @@ def _unreadable(node: Node, partition: Partition, error: Exception) -> ErrorCode
     return ErrorCode.CORRUPT_MESSAGE
 
 
-def refuse(node: Node, partition: Partition, entry: SessionPartition, call: FetchCall) -> ErrorCode:
+def refuse(
+    node: FetchHost, partition: Partition, entry: SessionPartition, call: FetchCall
+) -> ErrorCode:
     """The first reason not to read: another leader epoch, not the leader, not a replica.
 
     Clients that can be sent to a follower (those that send their rack) may read from one.
@@ -255,7 +254,7 @@ def refuse(node: Node, partition: Partition, entry: SessionPartition, call: Fetc
 
 
 def _refuse_follower(
-    node: Node, partition: Partition, call: FetchCall, claimed_leader_epoch: int
+    node: FetchHost, partition: Partition, call: FetchCall, claimed_leader_epoch: int
 ) -> ErrorCode:
     leadership = partition.leadership
     assert leadership is not None, "only leaders are asked"
@@ -283,7 +282,7 @@ def _diverging(
 
 
 def answer(
-    node: Node, request: Request, session: FetchSession, answers: Answers, now_ms: int
+    node: FetchHost, request: Request, session: FetchSession, answers: Answers, now_ms: int
 ) -> None:
     """Send what was assembled; an incremental session leaves out what its client knows."""
     if session.wants_id:
@@ -371,13 +370,13 @@ def _remember(session: FetchSession, entry: SessionPartition, found: FetchPartit
         session.pending[entry] = None
 
 
-def _endpoints(node: Node, answers: Answers) -> list[Endpoint]:
+def _endpoints(node: FetchHost, answers: Answers) -> list[Endpoint]:
     """Where the leaders are to which clients are sent: seldom any."""
     leaders = [found.current_leader[0] for _, found in answers if found.current_leader is not None]
     return endpoints_of(node, leaders) if leaders else []
 
 
-def _unknown(node: Node, entry: SessionPartition) -> FetchPartitionAnswer:
+def _unknown(node: FetchHost, entry: SessionPartition) -> FetchPartitionAnswer:
     """Not here: it never was, or a session still knows a topic that was deleted under it."""
     topic, index = entry.topic, entry.call.partition_index
     code = refuse_unhosted(node, topic, index)
@@ -395,6 +394,6 @@ def _unknown(node: Node, entry: SessionPartition) -> FetchPartitionAnswer:
 def _error(index: int, code: ErrorCode, partition: Partition) -> FetchPartitionAnswer:
     leader = None
     if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
-        leader_id = NOBODY if partition.leader_id is None else partition.leader_id
+        leader_id = NO_NODE if partition.leader_id is None else partition.leader_id
         leader = (leader_id, partition.leader_epoch)
     return FetchPartitionAnswer(index, code, -1, -1, -1, None, current_leader=leader)

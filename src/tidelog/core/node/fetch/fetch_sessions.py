@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicPartition
+from tidelog.core.node.connections.request import ParkedForData
+from tidelog.core.node.connections.request_timeouts import RequestTimeouts
+from tidelog.core.node.replicas.isr_changes import IsrChanges
+from tidelog.core.node.replicas.partition_lookup import PartitionHost
+from tidelog.core.node.replicas.replica_selector import ReplicaSelector
 from tidelog.core.replication.partition import Partition
+from tidelog.core.storage.log import Log
 from tidelog.core.wire.fast_fields import Topic
 from tidelog.core.wire.fetch_fast import FetchCall, FetchedPartition
 from tidelog.core.wire.sentinels import (
@@ -27,6 +34,25 @@ if TYPE_CHECKING:
 
 RACKS_FROM = 11
 TOPIC_IDS_FROM = 13
+
+
+class FetchHost(PartitionHost, Protocol):
+    """What the serving of Fetch uses of its broker."""
+
+    fetch_bytes_max: int
+    dirty_fetches: list[ParkedForData]
+    """Assembled again at the end of the tick."""
+    fetch_sessions: FetchSessions
+    timeouts: RequestTimeouts
+    isr_changes: IsrChanges
+    replica_selector: ReplicaSelector | None
+    held_replicas: frozenset[tuple[int, TopicPartition]]
+    """A fault for tests: followers that get nothing of a partition."""
+
+    def touch(self, partition: Partition, /) -> None:
+        """Settle it at the end of the tick."""
+
+    def on_log_failed(self, log: Log, /) -> None: ...
 
 
 class SessionPartition:

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 from tidelog.core.metadata.changes import Change
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.trace import Trace
 from tidelog.core.node.connections.liveness_probes import LivenessProbes
+from tidelog.core.node.connections.request import ParkedForData
 from tidelog.core.node.connections.request_timeouts import RequestTimeouts
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.disk import Disk, DiskError
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.links import Links
-
-
-class ParkedForData(Protocol):
-    """A parked request that is assembled again when something moved."""
-
-    def look_again(self, now_ms: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

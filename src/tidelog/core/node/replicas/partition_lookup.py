@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tidelog.core.metadata.cluster import TopicState as KnownTopic
+from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicId
 from tidelog.core.node.metadata import cluster_view
 from tidelog.core.replication.partition import Partition
 from tidelog.core.wire.fast_fields import Endpoint, Topic
-
-if TYPE_CHECKING:
-    from tidelog.core.node.node import Node
-
-NOBODY = -1
+from tidelog.core.wire.sentinels import NO_LEADER_EPOCH, NO_NODE
 
 
-def find_hosted(node: Node, topic: str, index: int) -> Partition | ErrorCode:
+class PartitionHost(Protocol):
+    """A broker: the partitions that it has, and what it knows of the cluster."""
+
+    @property
+    def image(self) -> ClusterImage: ...
+
+    def find_partition(self, topic: Topic, index: int, /) -> Partition | None:
+        """By name or by id."""
+
+
+def find_hosted(node: PartitionHost, topic: str, index: int) -> Partition | ErrorCode:
     """The partition if its log can be used; NOT_LEADER_OR_FOLLOWER sends a client elsewhere."""
-    partition = node.partition(topic, index)
+    partition = node.find_partition(topic, index)
     if partition is None:
         if node.image.partition(topic, index) is not None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -31,7 +38,7 @@ def find_hosted(node: Node, topic: str, index: int) -> Partition | ErrorCode:
 
 
 def find_leader(
-    node: Node, topic: str, index: int, *, claimed_leader_epoch: int | None
+    node: PartitionHost, topic: str, index: int, *, claimed_leader_epoch: int | None
 ) -> Partition | ErrorCode:
     """The partition if this broker leads it, in the leader epoch that the client believes in."""
     partition = find_hosted(node, topic, index)
@@ -45,10 +52,10 @@ def find_leader(
 
 def leader_epoch_of(raw: int) -> int | None:
     """The leader epoch that a request claims; -1 on the wire is no claim."""
-    return None if raw == -1 else raw
+    return None if raw == NO_LEADER_EPOCH else raw
 
 
-def refuse_unhosted(node: Node, topic: Topic, index: int) -> ErrorCode:
+def refuse_unhosted(node: PartitionHost, topic: Topic, index: int) -> ErrorCode:
     """Why a partition is not here: another broker has it, or none."""
     found = _topic(node, topic)
     if found is not None and 0 <= index < len(found.partitions):
@@ -58,20 +65,20 @@ def refuse_unhosted(node: Node, topic: Topic, index: int) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def leader_of(node: Node, topic: Topic, index: int) -> tuple[int, int]:
+def leader_of(node: PartitionHost, topic: Topic, index: int) -> tuple[int, int]:
     """The leader and its epoch as answers show them: -1 is none."""
     partition = node.find_partition(topic, index)
     if partition is not None:
         leader = partition.leader_id
-        return (NOBODY if leader is None else leader), partition.leader_epoch
+        return (NO_NODE if leader is None else leader), partition.leader_epoch
     found = _topic(node, topic)
     if found is None or not 0 <= index < len(found.partitions):
-        return NOBODY, NOBODY
+        return NO_NODE, NO_NODE
     state = found.partitions[index]
-    return (NOBODY if state.leader is None else state.leader), state.leader_epoch
+    return (NO_NODE if state.leader is None else state.leader), state.leader_epoch
 
 
-def endpoints_of(node: Node, leader_ids: Iterable[int]) -> list[Endpoint]:
+def endpoints_of(node: PartitionHost, leader_ids: Iterable[int]) -> list[Endpoint]:
     """Where these leaders are reached, as far as they are alive."""
     endpoints = []
     for leader_id in sorted(set(leader_ids)):
@@ -82,7 +89,7 @@ def endpoints_of(node: Node, leader_ids: Iterable[int]) -> list[Endpoint]:
     return endpoints
 
 
-def _topic(node: Node, topic: Topic) -> KnownTopic | None:
+def _topic(node: PartitionHost, topic: Topic) -> KnownTopic | None:
     if isinstance(topic, str):
         return node.image.topics.get(topic)
     return node.image.topics_by_id.get(TopicId(topic))
