@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from tidelog.worlds.simulator.campaign_report import command
 from tidelog.worlds.simulator.mutants import MUTANTS
-from tidelog.worlds.simulator.reporting import command
 from tidelog.worlds.simulator.run import run_seed
 from tidelog.worlds.simulator.verdict import Verdict
 

@@ -9,12 +9,12 @@ from tidelog.core.wire.messages.api_01_fetch import (
     FetchResponse,
     FetchTopic,
 )
-from tidelog.worlds.simulator.story import Stage
+from tidelog.worlds.simulator.single_broker import SingleBroker
 
 VERSION = 13
 
 
-def given(stage: Stage, request: FetchRequest) -> tuple[int, list[int]]:
+def given(stage: SingleBroker, request: FetchRequest) -> tuple[int, list[int]]:
     """The session's id, and the partitions that gave records."""
     answer = stage.answer(request, VERSION)
     assert isinstance(answer, FetchResponse)
@@ -25,7 +25,7 @@ def given(stage: Stage, request: FetchRequest) -> tuple[int, list[int]]:
 
 def test_a_batch_that_did_not_fit_comes_with_a_later_answer_although_nothing_moved() -> None:
     """The limit is smaller than any batch, so each answer has room for one partition only."""
-    stage = Stage()
+    stage = SingleBroker()
     topic = stage.create_topic("orders", partitions=2)
     for index in (0, 1):
         stage.produce(topic, "first", index=index, size_bytes=200)

@@ -6,8 +6,14 @@ import pytest
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.worlds.simulator import requests
-from tidelog.worlds.simulator.client import Trouble
-from tidelog.worlds.simulator.story import BROKER, CLIENT, Producer, Stage, Told
+from tidelog.worlds.simulator.client import CallFailed
+from tidelog.worlds.simulator.single_broker import (
+    BROKER,
+    CLIENT,
+    ProduceOutcome,
+    ProducerIdAndEpoch,
+    SingleBroker,
+)
 
 NONE = ErrorCode.NONE
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -15,12 +21,12 @@ OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 @pytest.mark.scenario("D4-I1")
 def test_without_idempotence_a_lost_answer_and_its_retry_give_two_copies() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
     m1 = requests.produce(orders, 0, stage.batch("M1"), acks=-1)
 
     stage.network.cut(BROKER, CLIENT)
-    assert isinstance(stage.ask(m1, 11), Trouble)
+    assert isinstance(stage.ask(m1, 11), CallFailed)
     stage.network.heal_all()
     retried = requests.produce_answer(stage.answer(m1, 11))
 
@@ -30,13 +36,13 @@ def test_without_idempotence_a_lost_answer_and_its_retry_give_two_copies() -> No
 
 @pytest.mark.scenario("D4-I2")
 def test_with_idempotence_the_same_lost_answer_gives_one_copy() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
     batch = stage.batch("M1", producer=stage.new_producer(), sequence=0)
     m1 = requests.produce(orders, 0, batch, acks=-1)
 
     stage.network.cut(BROKER, CLIENT)
-    assert isinstance(stage.ask(m1, 11), Trouble)
+    assert isinstance(stage.ask(m1, 11), CallFailed)
     stage.network.heal_all()
     retried = requests.produce_answer(stage.answer(m1, 11))
 
@@ -47,7 +53,7 @@ def test_with_idempotence_the_same_lost_answer_gives_one_copy() -> None:
 @pytest.mark.scenario("D4-I2")
 @pytest.mark.parametrize("end", ["killed", "power lost", "stopped"])
 def test_a_retry_over_a_restart_is_still_recognised(end: str) -> None:
-    stage = Stage(fsync="group")
+    stage = SingleBroker(fsync="group")
     orders = stage.create_topic("orders")
     producer = stage.new_producer()
     first = stage.produce(orders, "M1", "M2", producer=producer, sequence=0)
@@ -60,13 +66,13 @@ def test_a_retry_over_a_restart_is_still_recognised(end: str) -> None:
     restart[end]()
 
     again = stage.produce(orders, "M1", "M2", producer=producer, sequence=0)
-    assert again == first == Told(NONE, 0)
+    assert again == first == ProduceOutcome(NONE, 0)
     assert stage.read(orders).payloads == ["M1", "M2"]
 
 
 @pytest.mark.scenario("D4-I3")
 def test_no_producer_id_is_given_twice_over_any_number_of_restarts() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     given = []
     for restart in [stage.restart, stage.restart_cleanly, stage.lose_power_and_restart] * 3:
         given += [stage.new_producer() for _ in range(5)]
@@ -79,10 +85,10 @@ def test_no_producer_id_is_given_twice_over_any_number_of_restarts() -> None:
 
 @pytest.mark.scenario("D4-I6")
 def test_producer_500_numbers_its_records_0_1_2() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
     for sequence, message in enumerate(("M1", "M2", "M3")):
-        stage.produce(orders, message, producer=Producer(500, 0), sequence=sequence)
+        stage.produce(orders, message, producer=ProducerIdAndEpoch(500, 0), sequence=sequence)
 
     numbered = [record.numbered for record in stage.read(orders).records]
 
@@ -91,29 +97,29 @@ def test_producer_500_numbers_its_records_0_1_2() -> None:
 
 @pytest.mark.scenario("D4-I7", "N18")
 def test_a_known_sequence_is_ignored_a_new_one_appended_and_a_gap_refused() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
-    p500 = Producer(500, 0)
+    p500 = ProducerIdAndEpoch(500, 0)
     for sequence, message in enumerate(("M1", "M2", "M3")):
         assert stage.produce(orders, message, producer=p500, sequence=sequence).error == NONE
 
-    assert stage.produce(orders, "M2", producer=p500, sequence=1) == Told(NONE, 1)
+    assert stage.produce(orders, "M2", producer=p500, sequence=1) == ProduceOutcome(NONE, 1)
     assert stage.produce(orders, "M5", producer=p500, sequence=4).error == OUT_OF_ORDER
     assert stage.read(orders).payloads == ["M1", "M2", "M3"]
-    assert stage.produce(orders, "M4", producer=p500, sequence=3) == Told(NONE, 3)
+    assert stage.produce(orders, "M4", producer=p500, sequence=3) == ProduceOutcome(NONE, 3)
 
 
 @pytest.mark.scenario("D4-I7", "N18")
 def test_five_batches_are_remembered_and_an_older_retry_is_out_of_order() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
-    p500 = Producer(500, 0)
+    p500 = ProducerIdAndEpoch(500, 0)
     for sequence in range(7):
         stage.produce(orders, f"M{sequence}", producer=p500, sequence=sequence)
 
     for sequence in range(2, 7):
         retried = stage.produce(orders, f"M{sequence}", producer=p500, sequence=sequence)
-        assert retried == Told(NONE, sequence)
+        assert retried == ProduceOutcome(NONE, sequence)
     too_old = stage.produce(orders, "M1", producer=p500, sequence=1)
 
     assert too_old.error == OUT_OF_ORDER
@@ -123,7 +129,7 @@ def test_five_batches_are_remembered_and_an_older_retry_is_out_of_order() -> Non
 @pytest.mark.scenario("D4-I8")
 @pytest.mark.parametrize("seed", range(5))
 def test_sequences_of_a_partition_are_unique_and_ordered_whatever_is_sent_again(seed: int) -> None:
-    stage = Stage(seed=seed, fsync="group")
+    stage = SingleBroker(seed=seed, fsync="group")
     orders = stage.create_topic("orders", partitions=2, internal_segment_bytes="400")
     producer = stage.new_producer()
     random = stage.world.random_for("story")
@@ -135,7 +141,7 @@ def test_sequences_of_a_partition_are_unique_and_ordered_whatever_is_sent_again(
         told = stage.produce(
             orders, f"{index}.{sequence}", index=index, producer=producer, sequence=sequence
         )
-        assert told == Told(NONE, sequence)
+        assert told == ProduceOutcome(NONE, sequence)
         sent[index] = max(sent[index], sequence + 1)
         if random.random() < 0.2:
             random.choice((stage.restart, stage.lose_power_and_restart, stage.restart_cleanly))()
@@ -148,9 +154,9 @@ def test_sequences_of_a_partition_are_unique_and_ordered_whatever_is_sent_again(
 
 @pytest.mark.scenario("X-22")
 def test_a_producer_whose_records_are_all_deleted_goes_on_at_any_sequence() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders", internal_segment_bytes="200", file_delete_delay_ms="0")
-    p500 = Producer(500, 0)
+    p500 = ProducerIdAndEpoch(500, 0)
     for sequence in range(8):
         stage.produce(orders, f"M{sequence}", producer=p500, sequence=sequence)
 
@@ -159,38 +165,38 @@ def test_a_producer_whose_records_are_all_deleted_goes_on_at_any_sequence() -> N
     stage.restart()
 
     told = stage.produce(orders, "M8", producer=p500, sequence=8)
-    assert told == Told(NONE, 8)
-    assert stage.produce(orders, "M8", producer=p500, sequence=8) == Told(NONE, 8)
+    assert told == ProduceOutcome(NONE, 8)
+    assert stage.produce(orders, "M8", producer=p500, sequence=8) == ProduceOutcome(NONE, 8)
     assert stage.read(orders, offset=8).payloads == ["M8"]
 
 
 @pytest.mark.scenario("X-22")
 def test_a_producer_that_was_silent_too_long_goes_on_at_any_sequence() -> None:
-    stage = Stage(producer_id_expiration_ms="2000")
+    stage = SingleBroker(producer_id_expiration_ms="2000")
     orders = stage.create_topic("orders")
-    p500 = Producer(500, 0)
+    p500 = ProducerIdAndEpoch(500, 0)
     stage.produce(orders, "M0", producer=p500, sequence=0)
     assert [state.producer_id for state in stage.producers(orders)] == [500]
 
     stage.world.run_for(5_000)
     assert stage.producers(orders) == []
 
-    assert stage.produce(orders, "M7", producer=p500, sequence=7) == Told(NONE, 1)
-    assert stage.produce(orders, "M7", producer=p500, sequence=7) == Told(NONE, 1)
+    assert stage.produce(orders, "M7", producer=p500, sequence=7) == ProduceOutcome(NONE, 1)
+    assert stage.produce(orders, "M7", producer=p500, sequence=7) == ProduceOutcome(NONE, 1)
     assert stage.produce(orders, "M9", producer=p500, sequence=9).error == OUT_OF_ORDER
 
 
 @pytest.mark.scenario("X-23", "N24")
 def test_sequences_wrap_inside_a_batch_and_its_retry_is_a_duplicate() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders")
-    p500 = Producer(500, 0)
+    p500 = ProducerIdAndEpoch(500, 0)
     twenty = [f"M{number}" for number in range(20)]
     first = stage.produce(orders, *twenty, producer=p500, sequence=2_147_483_640)
 
     assert stage.producers(orders)[0].last_sequence == 11
     again = stage.produce(orders, *twenty, producer=p500, sequence=2_147_483_640)
-    assert again == first == Told(NONE, 0)
+    assert again == first == ProduceOutcome(NONE, 0)
     assert stage.produce(orders, "M21", producer=p500, sequence=13).error == OUT_OF_ORDER
-    assert stage.produce(orders, "M20", producer=p500, sequence=12) == Told(NONE, 20)
+    assert stage.produce(orders, "M20", producer=p500, sequence=12) == ProduceOutcome(NONE, 20)
     assert stage.read(orders).payloads == [*twenty, "M20"]

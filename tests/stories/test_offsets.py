@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.worlds.simulator.story import Stage
+from tidelog.worlds.simulator.single_broker import SingleBroker
 
 
 @pytest.mark.scenario("D4-O9", "N40")
@@ -13,7 +13,7 @@ from tidelog.worlds.simulator.story import Stage
 def test_offsets_strictly_increase_and_stay_what_they_were_over_segments_and_restarts(
     end: str,
 ) -> None:
-    stage = Stage(fsync="group")
+    stage = SingleBroker(fsync="group")
     orders = stage.create_topic("orders", internal_segment_bytes="300")
     for number in range(20):
         assert stage.produce(orders, f"a{number}", f"b{number}").base_offset == 2 * number
@@ -35,7 +35,7 @@ def test_offsets_strictly_increase_and_stay_what_they_were_over_segments_and_res
 
 @pytest.mark.scenario("D4-O9", "N40")
 def test_offsets_of_deleted_records_are_never_given_again() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     orders = stage.create_topic("orders", internal_segment_bytes="200")
     for number in range(6):
         stage.produce(orders, f"m{number}")
@@ -50,7 +50,7 @@ def test_offsets_of_deleted_records_are_never_given_again() -> None:
 
 
 def test_a_topic_that_is_made_again_starts_at_zero_under_another_id() -> None:
-    stage = Stage()
+    stage = SingleBroker()
     old = stage.create_topic("orders")
     stage.produce(old, "old")
     stage.delete_topic(old)

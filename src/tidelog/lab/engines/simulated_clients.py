@@ -16,7 +16,7 @@ from tidelog.lab.engine import Consumed
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.network import Network
 from tidelog.worlds.simulator.process import WALL_START_MS
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
 class SimulatedTicket:
@@ -43,7 +43,7 @@ class SimulatedProducer:
     """A producer of the client room on a host of its own."""
 
     def __init__(
-        self, world: World, network: Network, name: str, config: Mapping[str, str]
+        self, world: SimWorld, network: Network, name: str, config: Mapping[str, str]
     ) -> None:
         self._world = world
         self._host = ClientHost(world=world, network=network, name=name)
@@ -85,7 +85,7 @@ class SimulatedConsumer:
     """A consumer of the client room on a host of its own."""
 
     def __init__(
-        self, world: World, network: Network, name: str, config: Mapping[str, str]
+        self, world: SimWorld, network: Network, name: str, config: Mapping[str, str]
     ) -> None:
         self._world = world
         self._host = ClientHost(world=world, network=network, name=name)

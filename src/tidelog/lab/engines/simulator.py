@@ -29,13 +29,13 @@ from tidelog.lab.engine import (
     StoryTimeout,
 )
 from tidelog.lab.engines.simulated_clients import SimulatedConsumer, SimulatedProducer
-from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
-from tidelog.worlds.simulator.cluster import NodeLayout, host_of
+from tidelog.worlds.simulator.client import CallFailed, Outcome, WireClient
+from tidelog.worlds.simulator.cluster import SimNodeLayout, host_of
+from tidelog.worlds.simulator.durable_store import DirectoryNode, DurableStore, FileNode
 from tidelog.worlds.simulator.network import Conditions, Network
-from tidelog.worlds.simulator.platter import Directory, FileNode, Platter
 from tidelog.worlds.simulator.process import WALL_START_MS
 from tidelog.worlds.simulator.request_trace import TracedCluster
-from tidelog.worlds.simulator.world import NotReached, World
+from tidelog.worlds.simulator.world import ConditionNotReached, SimWorld
 
 READY_WITHIN_MS = 60_000
 ASK_TIMEOUT_MS = 1_000
@@ -44,13 +44,13 @@ ASK_TIMEOUT_MS = 1_000
 class SimulatedPending:
     """A request under way in the simulator."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimWorld) -> None:
         self._world = world
         self.answer: Message | MissingAnswer | None = None
         self.answered_us: int | None = None
 
     def settle(self, outcome: Outcome) -> None:
-        self.answer = MissingAnswer(outcome.reason) if isinstance(outcome, Trouble) else outcome
+        self.answer = MissingAnswer(outcome.reason) if isinstance(outcome, CallFailed) else outcome
         self.answered_us = self._world.now_us
 
 
@@ -60,7 +60,7 @@ class SimulatorEngine:
     name = SIMULATOR
 
     def __init__(self, *, seed: int = 1) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.network = Network(self.world, conditions=Conditions())
         self.cluster: TracedCluster
 
@@ -70,7 +70,7 @@ class SimulatorEngine:
         self.cluster = TracedCluster(
             self.world,
             self.network,
-            nodes=[NodeLayout(node.id, node.rack, node.roles) for node in layout.nodes],
+            nodes=[SimNodeLayout(node.id, node.rack, node.roles) for node in layout.nodes],
             settings=layout.settings,
         )
         self.cluster.start_all()
@@ -121,7 +121,7 @@ class SimulatorEngine:
     def wait(self, condition: Callable[[], bool], *, within_ms: int) -> bool:
         try:
             self.world.run_until(condition, within_ms=within_ms)
-        except NotReached:
+        except ConditionNotReached:
             return False
         return True
 
@@ -148,26 +148,26 @@ class SimulatorEngine:
     def lose_power(self, nodes: Sequence[int], *, keeps: str) -> None:
         for node in nodes:
             if keeps != "chance":
-                _load_dice(self.cluster.process(node).platter, keeps)
+                _load_dice(self.cluster.process(node).store, keeps)
             self.cluster.lose_power(node)
 
     def wipe(self, node: int) -> None:
         self.cluster.wipe(node)
 
     def fill_disk(self, node: int, *, bytes_left: int) -> None:
-        self.cluster.process(node).platter.fill_up(bytes_left=bytes_left)
+        self.cluster.process(node).store.fill_up(bytes_left=bytes_left)
 
     def free_disk(self, node: int) -> None:
-        self.cluster.process(node).platter.heal()
+        self.cluster.process(node).store.heal()
 
     def delete_file(self, node: int, topic: str, index: int, *, suffix: str) -> None:
         assert not self.is_running(node)
-        platter = self.cluster.process(node).platter
+        store = self.cluster.process(node).store
         for path, _ in self._partition_files(node, topic, index):
             if path.endswith(suffix):
                 directory, _, name = path.rpartition("/")
-                found = platter.find(directory)
-                assert isinstance(found, Directory)
+                found = store.find(directory)
+                assert isinstance(found, DirectoryNode)
                 del found.names[name]
 
     def flip_bit(self, node: int, topic: str, index: int, *, offset: int) -> None:
@@ -176,7 +176,7 @@ class SimulatorEngine:
                 for position, header in batches(bytes(file.data)):
                     if header.base_offset <= offset < header.end_offset:
                         middle = position + header.size_bytes - 2
-                        self.cluster.process(node).platter.flip_bit(path, position=middle, bit=3)
+                        self.cluster.process(node).store.flip_bit(path, position=middle, bit=3)
                         return
         raise AssertionError(f"offset {offset} is not on the disk of {node}")
 
@@ -291,7 +291,7 @@ class SimulatorEngine:
 
     def _partition_files(self, node: int, topic: str, index: int) -> list[tuple[str, FileNode]]:
         directory = f"/{topic}-{index}/"
-        files = self.cluster.process(node).platter.files()
+        files = self.cluster.process(node).store.files()
         return [(path, file) for path, file in files if directory in f"/{path}"]
 
 
@@ -309,8 +309,8 @@ class _LoadedDice(Random):
         return options[1] if self._is_new else options[0]
 
 
-def _load_dice(platter: Platter, keeps: str) -> None:
-    platter.use_chance(_LoadedDice(keeps))
+def _load_dice(store: DurableStore, keeps: str) -> None:
+    store.use_chance(_LoadedDice(keeps))
 
 
 def _host(host: Host) -> str:

@@ -1,9 +1,9 @@
 """A wire client for workloads and stories: real request bytes out, answers matched in order.
 
-It connects when it has something to say, pipelines what it is given, and knows three ends of a
-call: an answer, `Trouble` with a request that was never sent (so it did not happen), and `Trouble`
-with one that was (so nobody knows). A call that takes too long breaks the connection, as Kafka's
-clients do.
+It connects when there is a request to send, pipelines requests, and knows three outcomes of a call:
+a reply, `CallFailed` for a request that was never sent (so it had no effect), and `CallFailed` for
+one that was sent (so its effect is unknown). A call that takes too long closes the connection, as
+Kafka's clients do.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tidelog.core.wire.headers import read_response_header, request_header
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Message
 from tidelog.worlds.simulator.network import End, Network
-from tidelog.worlds.simulator.world import Scheduled, World
+from tidelog.worlds.simulator.world import Scheduled, SimWorld
 
 _SIZE = Struct(">i")
 DEFAULT_TIMEOUT_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class CallFailed:
     """No answer came."""
 
     reason: str
     was_sent: bool
 
 
-Outcome = Message | Trouble
+Outcome = Message | CallFailed
 Then = Callable[[Outcome], None]
 
 
@@ -54,19 +54,19 @@ class Call:
         self.is_over = False
 
 
-class AnswerBroken(TidelogError, AssertionError):
+class UnexpectedReply(TidelogError, AssertionError):
     """An answer that does not belong to the request whose turn it is."""
 
 
 class WireClient:
     """One client with at most one connection to one server."""
 
-    def __init__(self, *, world: World, network: Network, name: str, server: str) -> None:
+    def __init__(self, *, world: SimWorld, network: Network, name: str, server: str) -> None:
         self.name = name
         self._world = world
         self._network = network
         self._server = server
-        self._link: Link | None = None
+        self._link: ClientConnection | None = None
         self._next_correlation_id = 1
 
     @property
@@ -82,7 +82,7 @@ class WireClient:
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         is_answered: bool = True,
     ) -> None:
-        """Send a request; `then` hears its outcome once. Without an answer it hears nothing."""
+        """Send a request; `then` gets its outcome once, or never if no answer is expected."""
         correlation_id = self._next_correlation_id
         self._next_correlation_id += 1
         header = request_header(
@@ -92,21 +92,21 @@ class WireClient:
         frame = b"".join((_SIZE.pack(len(header) + len(body)), header, body))
         call = Call(request, version, correlation_id, frame, then)
         if self._link is None or self._link.is_over:
-            self._link = Link(self._world)
+            self._link = ClientConnection(self._world)
             self._link.open(self._network, local=self.name, remote=self._server)
-        self._link.say(call, is_answered=is_answered, timeout_ms=timeout_ms)
+        self._link.submit(call, is_answered=is_answered, timeout_ms=timeout_ms)
 
     def disconnect(self) -> None:
-        """Drop the connection; whatever is under way ends in trouble."""
+        """Drop the connection; every call under way fails."""
         if self._link is not None:
             self._link.fail("disconnected")
             self._link = None
 
 
-class Link:
+class ClientConnection:
     """One connection of a client, from its connect to its end."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimWorld) -> None:
         self._world = world
         self._end: End | None = None
         self._is_connected = False
@@ -122,7 +122,7 @@ class Link:
     def open(self, network: Network, *, local: str, remote: str) -> None:
         self._end = network.connect(local, remote, self)
 
-    def say(self, call: Call, *, is_answered: bool, timeout_ms: int) -> None:
+    def submit(self, call: Call, *, is_answered: bool, timeout_ms: int) -> None:
         if is_answered:
             call.timer = self._world.after(timeout_ms * 1_000, lambda: self._time_out(call))
         self._unsent.append((call, is_answered))
@@ -142,9 +142,9 @@ class Link:
         self._awaiting.clear()
         self._unsent.clear()
         for call, was_sent in sent + unsent:
-            self._finish(call, Trouble(reason=reason, was_sent=was_sent))
+            self._finish(call, CallFailed(reason=reason, was_sent=was_sent))
 
-    # What the network says.
+    # Events of the network.
 
     def on_connected(self) -> None:
         self._is_connected = True
@@ -165,12 +165,12 @@ class Link:
 
     def _on_answer(self, frame: memoryview) -> None:
         if not self._awaiting:
-            raise AnswerBroken("an answer that nobody asked for")
+            raise UnexpectedReply("a reply without a request")
         call = self._awaiting.popleft()
         api_key = call.request.api_key
         correlation_id, position = read_response_header(frame, api_key, call.version)
         if correlation_id != call.correlation_id:
-            raise AnswerBroken(f"answer {correlation_id}, the turn is {call.correlation_id}")
+            raise UnexpectedReply(f"answer {correlation_id}, the turn is {call.correlation_id}")
         answer = decode(MESSAGES[api_key][1], frame, call.version, position)
         self._finish(call, answer)
 

@@ -1,29 +1,29 @@
 """A client's host: runs one machine of the client room over the simulated network.
 
 The host is the machine's `wires` (connect, send, disconnect and arm); the machine is made over it
-and then given to `run`. What a program itself does with its client goes through `do`, so that it
-is one happening with a tick after it, and waits while the host is paused::
+and then given to `run`. What a program does with its client goes through `do`, so that it is
+one event with a tick after it, and waits while the host is paused::
 
     host = ClientHost(world=world, network=network, name="client-1")
     client = Client(host, config.client, random=host.random, trace=host.trace)
     host.run(client)
     producer = Producer(client, config)
-    host.do(lambda now_ms: producer.send("orders", b"paid", now_ms=now_ms, then=told))
+    host.do(lambda now_ms: producer.send("orders", b"paid", now_ms=now_ms, then=on_sent))
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from tidelog.worlds.simulator.host_process import HostProcess, Machine
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.program import Machine, Program
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
-class ClientHost(Program):
+class ClientHost(HostProcess):
     """One client program on a host of its own name; it does not listen."""
 
-    def __init__(self, *, world: World, network: Network, name: str) -> None:
+    def __init__(self, *, world: SimWorld, network: Network, name: str) -> None:
         super().__init__(
             world=world, network=network, host=name, random=world.random_for(f"{name}/client")
         )
@@ -34,8 +34,8 @@ class ClientHost(Program):
         self.machine = machine
 
     def do(self, act: Callable[[int], object]) -> None:
-        """Let the program act; it is told the time."""
-        self.hear(lambda: self._act(act))
+        """Run `act` with the time as one event of this process."""
+        self.deliver(lambda: self._act(act))
 
     def kill(self) -> None:
         """The program is over; its host closes what it had open."""

@@ -1,6 +1,6 @@
 """A simulated cluster: one process with one disk per node, and every fault by the node's number.
 
-Hosts are named after their nodes (`node-1`), and every node is told where the voters are: all nodes
+Hosts are named after their nodes (`node-1`). Every node's configuration names the voters: all nodes
 with the role `controller`. Faults are the verbs of a story: kill, stop, pause, lose_power, wipe,
 cut, isolate, hold, and what undoes each.
 """
@@ -13,17 +13,17 @@ from typing import NamedTuple
 from tidelog.core.node.node import Node
 from tidelog.core.node.settings import NodeSettings
 from tidelog.worlds.simulator.disk import SimDisk
-from tidelog.worlds.simulator.life import NodeFactory, Ports
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.process import Process
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.node_process import NodeFactory, Ports
+from tidelog.worlds.simulator.process import SimProcess
+from tidelog.worlds.simulator.world import SimWorld
 
 CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZQ"
 PORT = 9092
 BROKER, CONTROLLER = "broker", "controller"
 
 
-class NodeLayout(NamedTuple):
+class SimNodeLayout(NamedTuple):
     """One node of a cluster, as it is configured."""
 
     node_id: int
@@ -35,8 +35,8 @@ def host_of(node_id: int) -> str:
     return f"node-{node_id}"
 
 
-def three_nodes() -> tuple[NodeLayout, ...]:
-    return tuple(NodeLayout(node_id) for node_id in (1, 2, 3))
+def three_nodes() -> tuple[SimNodeLayout, ...]:
+    return tuple(SimNodeLayout(node_id) for node_id in (1, 2, 3))
 
 
 class SimCluster:
@@ -44,10 +44,10 @@ class SimCluster:
 
     def __init__(
         self,
-        world: World,
+        world: SimWorld,
         network: Network,
         *,
-        nodes: Sequence[NodeLayout] = three_nodes(),
+        nodes: Sequence[SimNodeLayout] = three_nodes(),
         settings: Mapping[str, str] | None = None,
         node_settings: Mapping[int, Mapping[str, str]] | None = None,
         disk_type: type[SimDisk] = SimDisk,
@@ -61,7 +61,7 @@ class SimCluster:
         self._settings = dict(settings or {})
         self._node_settings = {key: dict(value) for key, value in (node_settings or {}).items()}
         self.processes = {
-            node.node_id: Process(
+            node.node_id: SimProcess(
                 world=world,
                 network=network,
                 name=host_of(node.node_id),
@@ -93,7 +93,7 @@ class SimCluster:
         """The nodes whose processes run, paused ones included."""
         return {key: self.node(key) for key, process in self.processes.items() if process.is_up}
 
-    def process(self, node_id: int) -> Process:
+    def process(self, node_id: int) -> SimProcess:
         return self.processes[node_id]
 
     def node(self, node_id: int) -> Node:
@@ -193,7 +193,7 @@ class SimCluster:
         if not one_way:
             self.network.cut(target, source)
 
-    def _factory(self, layout: NodeLayout) -> NodeFactory:
+    def _factory(self, layout: SimNodeLayout) -> NodeFactory:
         def make(ports: Ports) -> Node:
             return Node(
                 settings=NodeSettings.of(self.texts(layout.node_id), cluster_id=CLUSTER_ID),

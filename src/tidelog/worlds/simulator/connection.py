@@ -16,12 +16,12 @@ from tidelog.core.wire.frames import BadFrame, FrameReader
 from tidelog.worlds.simulator.network import End
 
 
-class Shell(Protocol):
+class ServerProcess(Protocol):
     """The process around the connection."""
 
     is_over: bool
 
-    def hear(self, happening: Callable[[], None]) -> None: ...
+    def deliver(self, event: Callable[[], None]) -> None: ...
     def deliver_frame(self, connection: int, frame: memoryview) -> None: ...
     def connection_closed(self, connection: int) -> None: ...
     def connection_failed(self, connection: int, reason: str) -> None: ...
@@ -29,11 +29,11 @@ class Shell(Protocol):
     def after(self, delay_us: int, action: Callable[[], None]) -> None: ...
 
 
-class Connection:
+class ServerConnection:
     """The server's side of one connection: bytes to frames, answers to bytes."""
 
-    def __init__(self, shell: Shell, number: int, end: End, reader: FrameReader) -> None:
-        self._shell = shell
+    def __init__(self, process: ServerProcess, number: int, end: End, reader: FrameReader) -> None:
+        self._process = process
         self._number = number
         self._end = end
         self._reader = reader
@@ -45,19 +45,19 @@ class Connection:
         self.replies: list[Sequence[Part]] = []
         self.is_reading = True
 
-    # What the network says.
+    # Events of the network.
 
     def on_connected(self) -> None:
         raise AssertionError("a server does not connect")
 
     def on_bytes(self, data: bytes) -> None:
         self._received += data
-        self._shell.hear(self.read_on)
+        self._process.deliver(self.read_on)
 
     def on_closed(self, reason: str) -> None:
-        self._shell.hear(lambda: self._shell.connection_closed(self._number))
+        self._process.deliver(lambda: self._process.connection_closed(self._number))
 
-    # What the process does.
+    # Calls of the process.
 
     def read_on(self) -> None:
         """Feed what has come to the reader and whole frames to the node, while it wants any."""
@@ -65,13 +65,13 @@ class Connection:
             while self.is_reading and not self._is_closing:
                 frame = self._reader.next_frame()
                 if frame is not None:
-                    self._shell.deliver_frame(self._number, frame)
+                    self._process.deliver_frame(self._number, frame)
                 elif not self._take_in():
                     return
             if not self._is_closing:
                 self._reader.park()
         except BadFrame as bad:
-            self._shell.connection_failed(self._number, str(bad))
+            self._process.connection_failed(self._number, str(bad))
 
     def send_replies(self) -> None:
         for parts in self.replies:
@@ -88,9 +88,9 @@ class Connection:
     def _take_in(self) -> bool:
         if not self._received:
             return False
-        place = self._reader.buffer()
-        count = min(len(place), len(self._received))
-        place[:count] = self._received[:count]
+        buffer = self._reader.buffer()
+        count = min(len(buffer), len(self._received))
+        buffer[:count] = self._received[:count]
         self._reader.wrote(count)
         del self._received[:count]
         return True
@@ -98,22 +98,22 @@ class Connection:
     def _send(self) -> None:
         """Bytes leave at once; a slice of a file may be read a little later."""
         self._is_sending = False
-        if not self._end.is_open or self._shell.is_over:
+        if not self._end.is_open or self._process.is_over:
             return
         ready: list[bytes] = []
         while self._unsent:
             part = self._unsent[0]
             if isinstance(part, FileSlice):
-                delay_us = 0 if self._was_slow else self._shell.slow_send_us()
+                delay_us = 0 if self._was_slow else self._process.slow_send_us()
                 if delay_us:
                     self._was_slow = self._is_sending = True
-                    self._shell.after(delay_us, self._send)
+                    self._process.after(delay_us, self._send)
                     break
                 self._was_slow = False
                 data = _read(part)
                 if data is None:
                     self._end.reset()
-                    self._shell.connection_failed(self._number, "a slice could not be read")
+                    self._process.connection_failed(self._number, "a slice could not be read")
                     return
                 ready.append(data)
             else:

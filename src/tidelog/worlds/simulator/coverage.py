@@ -2,7 +2,7 @@
 
 The catalogue is read from the source: every event class that some room of the core, the clients or
 the simulator itself hands to `emit`, and those that are made in one place and emitted in another:
-whatever a module named `events` has, what the quorum's machine tells, every metadata change.
+whatever a module named `events` has, what the quorum's machine returns, every metadata change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOMS = (
     "tidelog.worlds.simulator",
 )
 EVENTS_MODULE = "events"
-OF_ONE_PROFILE = {"FaultStruck": "storage", "Struck": "replication", "Deed": "replication"}
+OF_ONE_PROFILE = {"FaultStruck": "storage", "Struck": "replication", "AdminAction": "replication"}
 """Events of the simulator itself that only one profile has."""
 OF_ONE_BROKER = ("tidelog.core.storage", "tidelog.worlds.simulator")
 """The profile `storage` has one broker and no clients of the client room."""

@@ -1,7 +1,7 @@
-"""A watch over a log on a simulated disk: what is new in it, without asking the disk.
+"""A watch over a log on a simulated disk: what is new in it, without reading through the disk port.
 
 Reading through the node's own disk would count as one of its operations, and meet the faults that
-are meant for it. So the bytes are looked at where they lie.
+are meant for it. So the bytes are read directly from the store.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SEQUENCES = 2**31
 
 
 class LogWatch:
-    """Remembers where it stopped looking; a cut makes it look again from there."""
+    """Remembers where it stopped reading; a truncation makes it read again from there."""
 
     __slots__ = ("_position", "_segment", "end_offset", "log")
 

@@ -96,10 +96,10 @@ def no_check(self: object) -> None:
     """The product's own check would notice first."""
 
 
-def any_process(image: Any, state: Any, wish: alter_partition.IsrChange) -> Any:
+def any_process(image: Any, state: Any, isr_change: alter_partition.IsrChange) -> Any:
     """KIP-903: whatever process of a broker fetched, the one that is there now may join."""
-    members = tuple(replace_epoch(member) for member in wish.members)
-    return _refuse_members(image, state, replace(wish, members=members))
+    members = tuple(replace_epoch(member) for member in isr_change.members)
+    return _refuse_members(image, state, replace(isr_change, members=members))
 
 
 def replace_epoch(member: alter_partition.Member) -> alter_partition.Member:

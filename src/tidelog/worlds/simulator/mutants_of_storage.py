@@ -1,4 +1,4 @@
-"""Mutants of one broker and its disk: names not synced, syncs claimed, checksums not looked at."""
+"""Mutants of one broker and its disk: names not synced, syncs claimed, checksums not checked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.storage import scanning
 from tidelog.judge.anomalies import CHANGED, CORRUPT, LOST
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
+from tidelog.worlds.simulator.durable_store import SyncUnderWay
 from tidelog.worlds.simulator.mutant import Mutant, Patch
-from tidelog.worlds.simulator.platter import SyncUnderWay
 
 
 class NamesForgotten(SimDisk):
-    """Never syncs a partition's directory: a new segment's name is as lost as if nobody asked."""
+    """Never syncs a partition's directory: the name of a new segment may be lost."""
 
     def sync_directory(self, path: str) -> None:
         if not _is_of_a_topic(path):

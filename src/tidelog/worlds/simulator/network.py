@@ -5,7 +5,7 @@ arrives after a delay, in order. A packet is never lost alone: the stream stalls
 again, or the connection is reset. A cut is directed (`cut("a", "b")` stops what a sends to b) and
 stalls, never refuses: bytes wait in the pipe and flow on after `heal`. A hold is finer: it keeps
 back only the bytes on connections of one purpose. A killed process leaves a kernel behind that
-closes its connections and refuses new ones; a host without power says nothing at all, and answers
+closes its connections and refuses new ones; a host without power is silent, and answers
 old connections with a reset once it is back.
 """
 
@@ -27,11 +27,11 @@ from tidelog.worlds.simulator.network_events import (
     Signal,
     Stalled,
 )
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
-class Ears(Protocol):
-    """Whoever holds an end of a connection hears these, each as one step of the world."""
+class EndHandler(Protocol):
+    """Events for the holder of an end of a connection, each as one step of the world."""
 
     def on_connected(self) -> None: ...
 
@@ -41,7 +41,7 @@ class Ears(Protocol):
         """The other side is gone: "refused", "closed" or "reset". Nothing comes after it."""
 
 
-Accept = Callable[["End"], Ears]
+Accept = Callable[["End"], EndHandler]
 ENDS_BEFORE_SWEEP = 64
 
 
@@ -59,7 +59,7 @@ class Conditions:
     """That a killed process had not read all it was sent: then its kernel says reset, not end."""
 
 
-class Mark(Enum):
+class ControlPacket(Enum):
     """What travels in a pipe besides bytes."""
 
     CONNECT = "connect"
@@ -81,7 +81,7 @@ class End:
         self.purpose = purpose
         self.way = (local, remote)
         self.held_way = (local, remote, purpose)
-        self.ears: Ears | None = None
+        self.handler: EndHandler | None = None
         self.is_open = True
         self.outgoing = Pipe(network, self)
         self.peer: End | None = None
@@ -92,20 +92,20 @@ class End:
             self.outgoing.put_bytes(data)
 
     def close(self) -> None:
-        """What was sent before still arrives, then the other side hears "closed"."""
+        """What was sent before still arrives, then the other side is closed."""
         if self.is_open:
             self.is_open = False
-            self.outgoing.put(Mark.END)
+            self.outgoing.put(ControlPacket.END)
 
     def reset(self) -> None:
-        """What has not arrived is lost; the other side hears "reset"."""
+        """What has not arrived is lost; the other side is reset."""
         if self.is_open:
             self.is_open = False
             self.outgoing.clear()
-            self.outgoing.put(Mark.RESET)
+            self.outgoing.put(ControlPacket.RESET)
 
     def vanish(self) -> None:
-        """The host lost its power: nothing more is said, what was under way is lost."""
+        """The host lost its power: nothing more is sent, what was under way is lost."""
         self.is_open = False
         self.outgoing.clear()
 
@@ -116,7 +116,7 @@ class Pipe:
     def __init__(self, network: Network, source: End) -> None:
         self._network = network
         self._source = source
-        self._items: deque[tuple[int, bytes | Mark]] = deque()
+        self._items: deque[tuple[int, bytes | ControlPacket]] = deque()
         self._tail_us = 0
         self._waiting = False
 
@@ -134,7 +134,7 @@ class Pipe:
         for chunk in self._network.chop(data):
             self.put(chunk)
 
-    def put(self, item: bytes | Mark) -> None:
+    def put(self, item: bytes | ControlPacket) -> None:
         ready_us = self._network.world.now_us + self._network.delay_us(self._source)
         self._tail_us = max(ready_us, self._tail_us)
         self._items.append((self._tail_us, item))
@@ -175,7 +175,7 @@ class Pipe:
 class Network:
     """Hosts by name, their listeners, the links between them and all connections."""
 
-    def __init__(self, world: World, *, conditions: Conditions | None = None) -> None:
+    def __init__(self, world: SimWorld, *, conditions: Conditions | None = None) -> None:
         self.world = world
         self.conditions = conditions or Conditions()
         self._random = world.random_for("network")
@@ -192,19 +192,21 @@ class Network:
     def listen(self, host: str, accept: Accept) -> None:
         self._listeners[host] = accept
 
-    def connect(self, local: str, remote: str, ears: Ears, *, purpose: str = "client") -> End:
-        """Ask for a connection; the ears hear on_connected or on_closed, or nothing at all."""
+    def connect(
+        self, local: str, remote: str, handler: EndHandler, *, purpose: str = "client"
+    ) -> End:
+        """Open a connection; the handler gets on_connected or on_closed, or nothing at all."""
         self._count += 1
         end = End(self, local, remote, self._count, purpose)
         peer = End(self, remote, local, self._count, purpose)
-        end.ears = ears
+        end.handler = handler
         end.peer, peer.peer = peer, end
         peer.is_open = False
         if len(self._ends) >= self._ends_to_sweep:
             self._ends = [known for known in self._ends if not _is_over(known)]
             self._ends_to_sweep = 2 * len(self._ends) + ENDS_BEFORE_SWEEP
         self._ends += (end, peer)
-        end.outgoing.put(Mark.CONNECT)
+        end.outgoing.put(ControlPacket.CONNECT)
         return end
 
     def cut(self, source: str, target: str) -> None:
@@ -267,7 +269,7 @@ class Network:
             assert end.peer is not None
             for side in (end, end.peer):
                 side.outgoing.clear()
-                self.world.after(self.delay_us(side), partial(self._hear_reset, side))
+                self.world.after(self.delay_us(side), partial(self._deliver_reset, side))
 
     def process_died(self, host: str, *, has_read_all: bool = False) -> None:
         """The kernel closes what the process had open; new connections are refused."""
@@ -294,8 +296,8 @@ class Network:
     def chop(self, data: bytes) -> list[bytes]:
         if len(data) < 2 or self._random.random() >= self.conditions.chop_chance:
             return [data]
-        places = sorted(self._random.randrange(1, len(data)) for _ in range(3))
-        pieces = zip([0, *places], [*places, len(data)], strict=True)
+        cut_positions = sorted(self._random.randrange(1, len(data)) for _ in range(3))
+        pieces = zip([0, *cut_positions], [*cut_positions, len(data)], strict=True)
         return [data[start:end] for start, end in pieces if start < end]
 
     def delay_us(self, source: End) -> int:
@@ -312,7 +314,7 @@ class Network:
         return source.held_way in self._held
 
     def is_lost(self, source: End) -> bool:
-        """A packet was lost: say whether the stream stalls; a break resets both sides at once."""
+        """Returns whether a packet is lost and the stream stalls; a break resets both sides."""
         conditions = self.conditions
         if conditions.stall_chance == 0.0 and conditions.break_chance == 0.0:
             return False
@@ -324,7 +326,7 @@ class Network:
             self._break(source)
         return False
 
-    def deliver(self, source: End, item: bytes | Mark) -> None:
+    def deliver(self, source: End, item: bytes | ControlPacket) -> None:
         target = source.peer
         assert target is not None
         if isinstance(item, bytes):
@@ -332,34 +334,34 @@ class Network:
                 self._answer_with_reset(source, target)
                 return
             self.world.trace.emit("network", Chunk(source.name, len(item)))
-            assert target.ears is not None
-            target.ears.on_bytes(item)
+            assert target.handler is not None
+            target.handler.on_bytes(item)
             return
         self.world.trace.emit("network", Signal(source.name, item.value))
-        if item is Mark.CONNECT:
+        if item is ControlPacket.CONNECT:
             self._on_connect(source, target)
-        elif target.is_open and target.ears is not None:
-            if item is Mark.CONNECTED:
-                target.ears.on_connected()
+        elif target.is_open and target.handler is not None:
+            if item is ControlPacket.CONNECTED:
+                target.handler.on_connected()
             else:
                 target.is_open = False
                 target.outgoing.clear()
-                target.ears.on_closed(item.value)
+                target.handler.on_closed(item.value)
 
     def _on_connect(self, source: End, target: End) -> None:
         accept = self._listeners.get(target.local)
         if accept is None or target.local in self._refusing:
-            target.outgoing.put(Mark.REFUSED)
+            target.outgoing.put(ControlPacket.REFUSED)
             return
         target.is_open = True
-        target.outgoing.put(Mark.CONNECTED)
-        target.ears = accept(target)
+        target.outgoing.put(ControlPacket.CONNECTED)
+        target.handler = accept(target)
 
     def _answer_with_reset(self, source: End, target: End) -> None:
         """Bytes for a connection that this host no longer knows."""
         if source.is_open:
             target.outgoing.clear()
-            target.outgoing.put(Mark.RESET)
+            target.outgoing.put(ControlPacket.RESET)
 
     def _break(self, source: End) -> None:
         target = source.peer
@@ -367,13 +369,13 @@ class Network:
         for end, other in ((source, target), (target, source)):
             end.outgoing.clear()
             if other.is_open:
-                end.outgoing.put(Mark.RESET)
+                end.outgoing.put(ControlPacket.RESET)
 
-    def _hear_reset(self, end: End) -> None:
-        if end.is_open and end.ears is not None:
-            self.world.trace.emit("network", Signal(end.name, Mark.RESET.value))
+    def _deliver_reset(self, end: End) -> None:
+        if end.is_open and end.handler is not None:
+            self.world.trace.emit("network", Signal(end.name, ControlPacket.RESET.value))
             end.is_open = False
-            end.ears.on_closed(Mark.RESET.value)
+            end.handler.on_closed(ControlPacket.RESET.value)
 
     def _open_ends_of(self, host: str) -> list[End]:
         return [end for end in self._ends if end.local == host and end.is_open]

@@ -1,4 +1,4 @@
-"""What the simulated network has to tell: arrivals, stalls, cuts and holds, as values.
+"""Trace events of the simulated network: arrivals, stalls, cuts and holds.
 
 Arrivals are named tuples because there is one for nearly every step of a run.
 """

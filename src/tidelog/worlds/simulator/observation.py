@@ -1,7 +1,7 @@
-"""The observer of a simulated cluster: reads its nodes after every tick and tells the checker.
+"""The observer of a simulated cluster: reads its nodes after every tick and informs the checker.
 
 The only file of the simulator that knows how a node keeps what an invariant needs. It reads and
-never changes anything. After a tick only what is new is told; every so often everything is read
+never changes anything. After a tick only what is new is reported; every so often everything is read
 again from the beginning and compared, so that the cheap way cannot drift away from the truth.
 """
 
@@ -33,7 +33,7 @@ TICKS_PER_FULL_CHECK = 1_000
 
 @dataclass(slots=True)
 class LogView:
-    """What was told of one log."""
+    """What was reported of one log."""
 
     watch: LogWatch
     start_offset: int = 0
@@ -44,14 +44,14 @@ class LogView:
 
 @dataclass(slots=True)
 class NodeView:
-    """What was told of one node in this life."""
+    """What was reported of one node in this run."""
 
     incarnation: Incarnation
     logs: dict[str, LogView] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """The observed name of each log by the name that storage gives it."""
     seen: dict[Partition, tuple[object, ...]] = field(default_factory=dict)
-    """What was told of each partition; one with a cut log is not here until it is told anew."""
+    """What was reported of each partition; a cut log is not here until it is reported anew."""
     broker_epoch: int | None = None
     quorum: tuple[object, ...] | None = None
     applied_end_offset: int | None = None
@@ -84,7 +84,7 @@ class Observation:
             process.on_ending = partial(self._on_ending, node_id)
 
     def check_all(self) -> None:
-        """Read everything anew, find it as it was told, and hold every invariant against it."""
+        """Read everything anew, compare it with what was reported, and check every invariant."""
         self.full_checks += 1
         for node_id, view in sorted(self._views.items()):
             if self.cluster.processes[node_id].is_up:
@@ -125,12 +125,12 @@ class Observation:
         floors = self._floors.setdefault(node_id, {})
         if view is not None:
             if how != "halted":
-                # It may have committed something that others have heard of, in its last tick.
+                # It may have committed something that others know of, in its last tick.
                 self._look(node_id, view, self.cluster.node(node_id))
                 self.checker.check_step()
             for name, seen in view.logs.items():
                 floors[name] = seen.watch.log.recovery_point
-        dropped_pages = self.cluster.processes[node_id].platter.dropped_pages
+        dropped_pages = self.cluster.processes[node_id].store.dropped_pages
         has_lost = how == "power lost" or dropped_pages > self._dropped_pages[node_id]
         self._dropped_pages[node_id] = dropped_pages
         # A recovery may find the spoilt bytes, and cut the log there.
@@ -239,7 +239,7 @@ class Observation:
             )
 
     def _read_anew(self, node_id: int, name: str, log: Log, found: list[ObservedBatch]) -> None:
-        """A log that was opened: keep what is as it was told before, and tell the rest."""
+        """A log that was opened: keep what is as it was reported before, and report the rest."""
         log_copy = self.checker.model.log_copy(name, node_id)
         common_end_offset = log.log_start_offset
         for batch in found:
@@ -282,7 +282,7 @@ class Observation:
         self.checker.on_quorum(facts)
 
     def _durable_end(self, node_id: int, log: Log) -> int:
-        """What was synced in an earlier life is still there, although the log has to ask again."""
+        """What was synced in an earlier run is still there, although the log has to ask again."""
         known = min(self._durable.get(node_id, 0), log.log_end_offset)
         self._durable[node_id] = max(known, log.synced_end_offset)
         return self._durable[node_id]
@@ -300,7 +300,7 @@ class Observation:
             self.metadata.compare(view.incarnation, node)
 
     def _compare(self, node_id: int, name: str, log: Log) -> None:
-        """What was told in small pieces is what stands there."""
+        """What was reported in small pieces is what the log holds."""
         if log.failed is not None:
             return
         log_copy = self.checker.model.log_copy(name, node_id)

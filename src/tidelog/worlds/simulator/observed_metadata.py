@@ -30,7 +30,7 @@ from tidelog.worlds.simulator.log_watch import LogWatch
 
 
 class ObservedMetadata:
-    """Applies every committed record once, in order, and tells the checker what it changed."""
+    """Applies every committed record once, in order, and reports the changes to the checker."""
 
     def __init__(self, checker: ClusterChecker, file: Mapping[str, str]) -> None:
         self.image = ClusterImage()
@@ -59,7 +59,7 @@ class ObservedMetadata:
             self._checker.on_image_differs(incarnation, self._difference(node.image))
 
     def name(self, topic: str, topic_id: bytes, index: int) -> str:
-        """One life of a partition: a topic that is created again is another one."""
+        """One partition of one topic id: a topic that is created again is another one."""
         if self._names.setdefault(topic, topic_id) != topic_id:
             topic = f"{topic}.{topic_id.hex()[:6]}"
         return f"{topic}-{index}"

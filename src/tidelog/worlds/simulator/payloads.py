@@ -21,7 +21,7 @@ def to_value(payload: str, size_bytes: int) -> bytes:
 
 
 def from_value(value: bytes | None) -> str:
-    """The name; whatever is not exactly as it was made gets a name that nobody ever wrote."""
+    """The name; whatever is not exactly as it was made gets a name that no writer ever used."""
     if value is None:
         return "(null)"
     name, colon, _ = value.partition(b":")

@@ -1,7 +1,7 @@
 """The request trace of a process: every request that its node was given, with the answer it gave.
 
 It stands between the world and the node, on both sides: frames pass it on their way in, replies on
-their way out. It keeps bytes and decodes them only when somebody looks. Requests that a node never
+their way out. It keeps bytes and decodes them only when they are read. Requests that a node never
 answers (Produce with acks=0) stay without an answer, and so do those whose connection ended.
 """
 
@@ -17,16 +17,16 @@ from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_request_header, read_response_header
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Message
-from tidelog.worlds.simulator.cluster import NodeLayout, SimCluster
-from tidelog.worlds.simulator.life import NodeFactory, NodeLike, Ports
+from tidelog.worlds.simulator.cluster import SimCluster, SimNodeLayout
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.node_process import NodeFactory, NodeLike, Ports
+from tidelog.worlds.simulator.world import SimWorld
 
 _SIZE_BYTES = 4
 
 
-class Exchange:
-    """One request and its answer, as bytes until somebody wants to read them."""
+class TracedExchange:
+    """One request and its answer, as bytes until they are read."""
 
     __slots__ = ("_answer", "_frame", "answered_us", "at_us", "peer")
 
@@ -70,56 +70,56 @@ class Exchange:
 
 
 class RequestTrace:
-    """All exchanges of one process over all its lives, in the order of the requests."""
+    """All exchanges of one process over all its runs, in the order of the requests."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimWorld) -> None:
         self._world = world
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[TracedExchange] = []
 
     def of(self, make_node: NodeFactory) -> NodeFactory:
-        """A factory whose nodes are listened to."""
+        """A factory whose nodes are traced."""
 
         def make(ports: Ports) -> NodeLike:
-            way_out = _WayOut(self, ports.outbox)
-            node = make_node(replace(ports, outbox=cast("Outbox", way_out)))
-            return cast("NodeLike", _WayIn(self, node, way_out))
+            outbox = _TracingOutbox(self, ports.outbox)
+            node = make_node(replace(ports, outbox=cast("Outbox", outbox)))
+            return cast("NodeLike", _TracingNode(self, node, outbox))
 
         return make
 
-    def asked(self, peer: str, frame: memoryview) -> Exchange:
-        exchange = Exchange(self._world.now_us, peer, bytes(frame))
+    def request_received(self, peer: str, frame: memoryview) -> TracedExchange:
+        exchange = TracedExchange(self._world.now_us, peer, bytes(frame))
         self.exchanges.append(exchange)
         return exchange
 
-    def answered(self, exchange: Exchange, parts: Sequence[Part]) -> None:
+    def answered(self, exchange: TracedExchange, parts: Sequence[Part]) -> None:
         exchange.answered(self._world.now_us, _joined(parts)[_SIZE_BYTES:])
 
 
 class TracedCluster(SimCluster):
-    """A cluster whose nodes are all listened to. Only for looking at it from outside."""
+    """A cluster whose nodes are all traced. Only for observing it from outside."""
 
     def __init__(
         self,
-        world: World,
+        world: SimWorld,
         network: Network,
         *,
-        nodes: Sequence[NodeLayout],
+        nodes: Sequence[SimNodeLayout],
         settings: Mapping[str, str],
     ) -> None:
         self.traces = {node.node_id: RequestTrace(world) for node in nodes}
         super().__init__(world, network, nodes=nodes, settings=settings)
 
-    def _factory(self, layout: NodeLayout) -> NodeFactory:
+    def _factory(self, layout: SimNodeLayout) -> NodeFactory:
         return self.traces[layout.node_id].of(super()._factory(layout))
 
 
-class _WayOut:
-    """The node's outbox; replies are matched with what was asked on their connection."""
+class _TracingOutbox:
+    """The node's outbox; replies are matched with the requests of their connection."""
 
     def __init__(self, trace: RequestTrace, outbox: Outbox) -> None:
         self._trace = trace
         self._outbox = outbox
-        self.unanswered: dict[tuple[int, int], Exchange] = {}
+        self.unanswered: dict[tuple[int, int], TracedExchange] = {}
 
     def reply(self, connection: int, parts: Sequence[Part]) -> None:
         correlation_id = int.from_bytes(_joined(parts[:2])[4:8], "big", signed=True)
@@ -132,13 +132,13 @@ class _WayOut:
         return getattr(self._outbox, name)
 
 
-class _WayIn:
+class _TracingNode:
     """The node as the world sees it; frames are noted before the node gets them."""
 
-    def __init__(self, trace: RequestTrace, node: NodeLike, way_out: _WayOut) -> None:
+    def __init__(self, trace: RequestTrace, node: NodeLike, outbox: _TracingOutbox) -> None:
         self._trace = trace
         self._node = node
-        self._way_out = way_out
+        self._way_out = outbox
         self._peers: dict[int, str] = {}
 
     def on_connection_opened(self, connection: int, peer: str, now_ms: int) -> None:
@@ -146,7 +146,7 @@ class _WayIn:
         self._node.on_connection_opened(connection, peer, now_ms)
 
     def on_frame(self, connection: int, frame: memoryview, now_ms: int) -> None:
-        exchange = self._trace.asked(self._peers[connection], frame)
+        exchange = self._trace.request_received(self._peers[connection], frame)
         self._way_out.unanswered[(connection, exchange.correlation_id)] = exchange
         self._node.on_frame(connection, frame, now_ms)
 

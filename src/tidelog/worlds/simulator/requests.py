@@ -116,7 +116,7 @@ def fetch_answer(answer: object) -> PartitionData:
 def list_offset(
     topic: TopicName, index: int, timestamp_ms: int, *, leader_epoch: int = -1
 ) -> ListOffsetsRequest:
-    """From version 4 on it says which leader epoch the asker knows."""
+    """From version 4 on the request carries the leader epoch that the client knows."""
     partition = ListOffsetsPartition(
         partition_index=index, current_leader_epoch=leader_epoch, timestamp=timestamp_ms
     )

@@ -1,4 +1,4 @@
-"""The front door of the simulator: many seeds with progress, or one seed told in full.
+"""The front door of the simulator: many seeds with progress, or one seed with its whole trace.
 
 Exit codes: 0 all seeds clean; 1 a seed failed (or a mutant was not caught); 2 bad arguments.
 """
@@ -11,33 +11,33 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
+from tidelog.worlds.simulator.campaign_report import (
+    Progress,
+    print_anomalies,
+    print_failure,
+    print_story,
+    seed_summary,
+)
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.mutants import MUTANTS
 from tidelog.worlds.simulator.profiles.replication import ReplicationRun
 from tidelog.worlds.simulator.profiles.storage import StorageRun
-from tidelog.worlds.simulator.reporting import (
-    Progress,
-    pace_of,
-    report,
-    tell_anomalies,
-    tell_story,
-)
-from tidelog.worlds.simulator.shrinking import Shrinker
-from tidelog.worlds.simulator.steps import BadChoice, Chosen, from_text
+from tidelog.worlds.simulator.step_shrinker import Shrinker
+from tidelog.worlds.simulator.steps import BadChoice, ChosenStep, from_text
 from tidelog.worlds.simulator.verdict import Verdict
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
-class Run(Protocol):
+class SeedRun(Protocol):
     """One seed of a profile."""
 
     @property
-    def world(self) -> World: ...
+    def world(self) -> SimWorld: ...
 
     def run(self, *, with_digest: bool = False) -> Verdict: ...
 
 
-PROFILES: dict[str, Callable[..., Run]] = {"storage": StorageRun, "replication": ReplicationRun}
+PROFILES: dict[str, Callable[..., SeedRun]] = {"storage": StorageRun, "replication": ReplicationRun}
 REPORTED_IN_FULL = 3
 
 HELP = """\
@@ -67,12 +67,12 @@ def main(arguments: list[str]) -> int:
         keep_going=options.keep_going,
         shrinks=not options.no_shrink,
         with_counts=options.counts,
-        tells_each=options.each,
+        prints_each=options.each,
     )
 
 
 def run_seed(
-    profile: str, seed: int, mutant: str | None, only: Sequence[Chosen] | None = None
+    profile: str, seed: int, mutant: str | None, only: Sequence[ChosenStep] | None = None
 ) -> Verdict:
     """One seed from start to verdict, with a planted mistake if one is named."""
     steps = {} if only is None else {"only": only}
@@ -91,20 +91,20 @@ def campaign(
     keep_going: bool,
     shrinks: bool = True,
     with_counts: bool = False,
-    tells_each: bool = False,
+    prints_each: bool = False,
 ) -> int:
-    """Many seeds; stops at the first failure unless told to go on."""
+    """Many seeds; stops at the first failure unless `keep_going`."""
     progress = Progress(total=len(seeds), profile=profile)
     failed: list[Verdict] = []
     for verdict in _verdicts(profile, seeds, jobs, mutant):
         progress.add(verdict)
-        if tells_each:
-            print(pace_of(verdict))
+        if prints_each:
+            print(seed_summary(verdict))
         if verdict.anomalies and (mutant is None or _is_caught(mutant, verdict)):
             failed.append(verdict)
             progress.end_line()
             if len(failed) <= REPORTED_IN_FULL:
-                report(profile, verdict, mutant)
+                print_failure(profile, verdict, mutant)
                 if shrinks and verdict.story and mutant is None:
                     shrink(profile, verdict, mutant)
             else:
@@ -121,12 +121,12 @@ def campaign(
     return 0
 
 
-def shrink(profile: str, verdict: Verdict, mutant: str | None) -> list[Chosen]:
-    """Find a few steps of a failing seed that break the same thing, and tell them as a story."""
+def shrink(profile: str, verdict: Verdict, mutant: str | None) -> list[ChosenStep]:
+    """Find a few steps of a failing seed that break the same thing, and print them."""
     kind = verdict.anomalies[0].kind
-    found: dict[tuple[Chosen, ...], Verdict] = {}
+    found: dict[tuple[ChosenStep, ...], Verdict] = {}
 
-    def fails(chosen: Sequence[Chosen]) -> bool:
+    def fails(chosen: Sequence[ChosenStep]) -> bool:
         found[tuple(chosen)] = again = run_seed(profile, verdict.seed, mutant, chosen)
         return bool(again.anomalies) and again.anomalies[0].kind == kind
 
@@ -135,13 +135,13 @@ def shrink(profile: str, verdict: Verdict, mutant: str | None) -> list[Chosen]:
     shrinker = Shrinker(fails)
     chosen = shrinker.shrink(plan.plan.steps)
     shortest = found.get(tuple(chosen), verdict)
-    tell_story(profile, shortest, chosen, mutant, tries=shrinker.tries)
+    print_story(profile, shortest, chosen, mutant, tries=shrinker.tries)
     return chosen
 
 
 def replay(profile: str, seed: int, mutant: str | None, only: str | None = None) -> int:
     """One seed with every event on the terminal."""
-    steps: dict[str, Sequence[Chosen]] = {}
+    steps: dict[str, Sequence[ChosenStep]] = {}
     if only is not None:
         made = PROFILES[profile](seed, disk_type=SimDisk)
         assert isinstance(made, ReplicationRun), "parsed so"
@@ -161,11 +161,11 @@ def replay(profile: str, seed: int, mutant: str | None, only: str | None = None)
         print(line)
     for step in verdict.story:
         print(f"  {step}")
-    print(pace_of(verdict))
+    print(seed_summary(verdict))
     print(f"digest {verdict.digest}")
     if verdict.traceback is not None:
         print(verdict.traceback)
-    tell_anomalies(verdict.anomalies)
+    print_anomalies(verdict.anomalies)
     return 1 if verdict.anomalies else 0
 
 
@@ -206,11 +206,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seeds", type=_positive, default=100, help="how many (default 100)")
     parser.add_argument("--first-seed", type=int, default=1, metavar="K")
     parser.add_argument("--jobs", type=_positive, default=1, help="worlds at the same time")
-    parser.add_argument("--replay", type=int, metavar="SEED", help="one seed, told in full")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="one seed, with its whole trace")
     parser.add_argument("--only", metavar="STEPS", help="with --replay: these steps of its plan")
     parser.add_argument("--mutant", choices=sorted(MUTANTS), help="plant a known mistake")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
-    parser.add_argument("--no-shrink", action="store_true", help="tell a failure as it is")
+    parser.add_argument("--no-shrink", action="store_true", help="print a failure as it is")
     parser.add_argument("--each", action="store_true", help="a line for every seed")
     parser.add_argument("--counts", action="store_true", help="how often each event fired")
     options = parser.parse_args(arguments)

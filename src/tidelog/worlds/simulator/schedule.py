@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tidelog.worlds.simulator.world import Scheduled, World
+from tidelog.worlds.simulator.world import Scheduled, SimWorld
 
 Act = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FaultStruck:
-    """The world did something nasty."""
+    """A fault was injected."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """Something nasty that can happen, and how often compared with the others."""
+class ScheduledFault:
+    """A fault that can be injected, and its weight compared with the others."""
 
     name: str
     act: Act
@@ -34,18 +34,18 @@ class Fault:
 class Schedule:
     """Lets faults strike until it is stopped."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimWorld) -> None:
         self._world = world
         self._random = world.random_for("schedule")
         self._next: Scheduled | None = None
 
-    def script(self, steps: Sequence[tuple[int, Fault]]) -> None:
+    def script(self, steps: Sequence[tuple[int, ScheduledFault]]) -> None:
         """Each fault strikes at its time, in ms from now."""
         for after_ms, fault in steps:
             self._world.after(after_ms * 1_000, partial(self.strike, fault))
 
     def by_chance(
-        self, menu: Sequence[Fault], *, interval_ms_min: int, interval_ms_max: int
+        self, menu: Sequence[ScheduledFault], *, interval_ms_min: int, interval_ms_max: int
     ) -> None:
         """One fault of the menu after another, until `stop`."""
         wait_us = self._random.randint(interval_ms_min * 1_000, interval_ms_max * 1_000)
@@ -62,6 +62,6 @@ class Schedule:
         if self._next is not None:
             self._next.cancel()
 
-    def strike(self, fault: Fault) -> None:
+    def strike(self, fault: ScheduledFault) -> None:
         self._world.trace.emit("schedule", FaultStruck(fault.name))
         fault.act()

@@ -1,4 +1,4 @@
-"""Steps: what happens to a cluster in a run, as data that can be told, chosen from and shortened.
+"""Steps: what happens to a cluster in a run, as data that can be printed, selected and shortened.
 
 A seed makes a list of steps. A run carries them out, each at its time. Since they are data, a
 failing run can be tried again with fewer of them, and the few that are left are the story.
@@ -17,8 +17,8 @@ class BadChoice(TidelogError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One happening: a verb, whom it concerns, when, and for how long."""
+class PlanStep:
+    """One event: a verb, its targets, when, and for how long."""
 
     at_ms: int
     verb: str
@@ -36,7 +36,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Chosen:
+class ChosenStep:
     """One step of a seed's list, by its number, perhaps lasting less long."""
 
     number: int
@@ -46,7 +46,7 @@ class Chosen:
         return f"{self.number}" if self.for_ms is None else f"{self.number}/{self.for_ms}"
 
 
-def choose(steps: Sequence[Step], chosen: Sequence[Chosen]) -> list[Step]:
+def choose(steps: Sequence[PlanStep], chosen: Sequence[ChosenStep]) -> list[PlanStep]:
     """The steps that a choice leaves, in their order."""
     return [
         steps[each.number]
@@ -56,12 +56,12 @@ def choose(steps: Sequence[Step], chosen: Sequence[Chosen]) -> list[Step]:
     ]
 
 
-def to_text(chosen: Sequence[Chosen]) -> str:
+def to_text(chosen: Sequence[ChosenStep]) -> str:
     """A choice as the command line takes it: `3,7/200` is number 3, and 7 for only 200 ms."""
     return ",".join(str(each) for each in sorted(chosen)) or "none"
 
 
-def from_text(text: str, *, count: int) -> list[Chosen]:
+def from_text(text: str, *, count: int) -> list[ChosenStep]:
     """What `to_text` wrote, for a list of so many steps."""
     if text == "none":
         return []
@@ -70,5 +70,5 @@ def from_text(text: str, *, count: int) -> list[Chosen]:
         number, slash, for_ms = part.partition("/")
         if not number.isdigit() or int(number) >= count or (slash and not for_ms.isdigit()):
             raise BadChoice(f"{part!r} is none of the steps 0 to {count - 1}")
-        chosen.append(Chosen(int(number), int(for_ms) if slash else None))
+        chosen.append(ChosenStep(int(number), int(for_ms) if slash else None))
     return sorted(chosen)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 BYTES_SHOWN = 16
 
 
-class Entry(NamedTuple):
+class TraceEntry(NamedTuple):
     """One event of the trace."""
 
     time_us: int
@@ -30,12 +30,12 @@ class WorldTrace:
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         self._now_us = now_us
-        self.entries: list[Entry] = []
+        self.entries: list[TraceEntry] = []
         self.watchers: dict[type, Callable[[str, object], None]] = {}
         """Told of each event of a kind, when it happens: for observers that judge while it runs."""
 
     def emit(self, source: str, event: object) -> None:
-        self.entries.append(Entry(self._now_us(), source, event))
+        self.entries.append(TraceEntry(self._now_us(), source, event))
         watcher = self.watchers.get(type(event))
         if watcher is not None:
             watcher(source, event)

@@ -1,4 +1,4 @@
-"""The verdict on one seed: what was found, and how much was looked at."""
+"""The verdict on one seed: what was found, and how much was checked."""
 
 from __future__ import annotations
 

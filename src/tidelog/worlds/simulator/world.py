@@ -1,7 +1,7 @@
 """A world is a virtual clock and one heap of events: a step takes the earliest event and runs it.
 
 Nothing waits and nothing runs by itself. Time jumps from event to event, events of the same instant
-run in the order in which they were asked for, and chance comes from generators made of the seed, so
+run in the order in which they were scheduled, and chance comes from generators made of the seed, so
 a seed decides the whole run. Every part of the world draws from its own stream of chance
 (`random_for`), so that a change in one part does not reshuffle the others.
 """
@@ -19,8 +19,8 @@ Action = Callable[[], None]
 FOR_EVER_US = 2**63
 
 
-class NotReached(TidelogError, AssertionError):
-    """What a story waited for did not happen in its time."""
+class ConditionNotReached(TidelogError, AssertionError):
+    """A condition did not hold within the given virtual time."""
 
 
 class Scheduled:
@@ -44,7 +44,7 @@ class Scheduled:
         return action
 
 
-class World:
+class SimWorld:
     """Clock, events, chance and trace of one run."""
 
     def __init__(self, *, seed: int) -> None:
@@ -60,7 +60,7 @@ class World:
         return self.now_us // 1_000
 
     def random_for(self, name: str) -> Random:
-        """A stream of chance of its own for one part of the world."""
+        """A generator for one part of the world. Another name means other runs of all seeds."""
         return Random(f"{self.seed}/{name}")
 
     def at(self, time_us: int, action: Action) -> Scheduled:
@@ -79,11 +79,11 @@ class World:
         return self._step_before(FOR_EVER_US)
 
     def run_until(self, condition: Callable[[], bool], *, within_ms: int) -> None:
-        """Step until the condition holds; NotReached if it does not hold in that time."""
+        """Step until the condition holds; ConditionNotReached if it does not hold in that time."""
         deadline_us = self.now_us + within_ms * 1_000
         while not condition():
             if not self._step_before(deadline_us):
-                raise NotReached(f"not within {within_ms} ms of virtual time")
+                raise ConditionNotReached(f"not within {within_ms} ms of virtual time")
 
     def run_for(self, duration_ms: int) -> None:
         """Let this much time pass, whatever happens in it."""

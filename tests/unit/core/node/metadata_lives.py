@@ -1,4 +1,4 @@
-"""A node's metadata log on a simulated disk: one life follows the other on one platter."""
+"""A node's metadata log on a simulated disk: one run follows the other on one store."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tidelog.core.storage.disk import File
 from tidelog.core.storage.log import Log
 from tidelog.core.wire.links import Links
 from tidelog.worlds.simulator.disk import SimDisk
-from tidelog.worlds.simulator.platter import FileNode, Platter
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.durable_store import DurableStore, FileNode
+from tidelog.worlds.simulator.world import SimWorld
 
 DIRECTORY_ID = b"d" * 16
 SEGMENT = "data/__cluster_metadata-0/00000000000000000000.log"
@@ -71,7 +71,7 @@ class Run:
     ) -> None:
         self.disk = SimDisk(
             world=machine.world,
-            platter=machine.platter,
+            store=machine.store,
             name="node",
             random=machine.world.random_for("sync"),
             on_synced=self._on_synced,
@@ -127,11 +127,11 @@ class Run:
 
 
 class Machine:
-    """A platter on which one life follows the other."""
+    """A store on which one run follows the other."""
 
     def __init__(self, seed: int = 1) -> None:
-        self.world = World(seed=seed)
-        self.platter = Platter(self.world.random_for("platter"), page_bytes=64)
+        self.world = SimWorld(seed=seed)
+        self.store = DurableStore(self.world.random_for("platter"), page_bytes=64)
         self.lives = 0
 
     def start(
@@ -145,7 +145,7 @@ class Machine:
             pass
 
     def bytes_of(self, path: str) -> bytearray:
-        node = self.platter.find(path)
+        node = self.store.find(path)
         assert isinstance(node, FileNode)
         return node.data
 

@@ -12,9 +12,9 @@ from tidelog.core.node.node import Node
 from tidelog.core.quorum.values import LogPosition
 from tidelog.core.wire.messages.api_01_fetch import FetchRequest
 from tidelog.core.wire.schema import Message
-from tidelog.worlds.simulator.cluster import NodeLayout, SimCluster, three_nodes
+from tidelog.worlds.simulator.cluster import SimCluster, SimNodeLayout, three_nodes
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 A = TypeVar("A", bound=Message)
 SETTING = "max.connections"
@@ -29,11 +29,11 @@ class QuorumCluster:
         self,
         seed: int = 1,
         *,
-        nodes: Sequence[NodeLayout] | None = None,
+        nodes: Sequence[SimNodeLayout] | None = None,
         settings: Mapping[str, str] | None = None,
         is_started: bool = True,
     ) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.cluster = SimCluster(
             self.world, Network(self.world), nodes=nodes or three_nodes(), settings=settings
         )

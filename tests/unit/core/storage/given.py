@@ -14,8 +14,8 @@ from tidelog.core.storage.log import Appended, Log
 from tidelog.core.wire.record_batch import BatchHeader, batches
 from tidelog.core.wire.records import NewRecord, Record, build, iterate
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
-from tidelog.worlds.simulator.platter import FileNode, Platter
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.durable_store import DurableStore, FileNode
+from tidelog.worlds.simulator.world import SimWorld
 
 TOPIC_ID = TopicId(bytes(range(16)))
 PARTITION = TopicPartition("orders", 3)
@@ -27,12 +27,12 @@ SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=200)
 
 
 class Rig:
-    """One platter and the process that uses it now."""
+    """One store and the process that uses it now."""
 
     def __init__(self, config: LogConfig = SMALL, *, seed: int = 1) -> None:
         self.config = config
         self.random = Random(seed)
-        self.platter = Platter(self.random)
+        self.store = DurableStore(self.random)
         self.trace = ListTrace()
         self.wall_ms = NOW_MS
         self.sync_failures: list[str] = []
@@ -40,10 +40,10 @@ class Rig:
         make_directory(self.disk, ROOT)
 
     def _power_on(self) -> None:
-        self.world = World(seed=1)
+        self.world = SimWorld(seed=1)
         self.disk = SimDisk(
             world=self.world,
-            platter=self.platter,
+            store=self.store,
             name="rig",
             random=Random(1),
             on_synced=self._on_synced,
@@ -104,14 +104,14 @@ class Rig:
 
     def lose_power(self) -> None:
         self.disk.detach()
-        self.platter.lose_power()
+        self.store.lose_power()
         self._power_on()
 
     def names(self, directory: str = DIRECTORY) -> list[str]:
         return self.disk.list_names(directory)
 
     def file(self, name: str) -> FileNode:
-        node = self.platter.find(f"{DIRECTORY}/{name}")
+        node = self.store.find(f"{DIRECTORY}/{name}")
         assert isinstance(node, FileNode), name
         return node
 

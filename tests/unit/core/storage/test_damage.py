@@ -67,7 +67,7 @@ class Decaying:
 
     def flip(self, byte: int, bit: int) -> None:
         """Twice is a repair."""
-        self.rig.platter.flip_bit(self.file.path, position=self.position + byte, bit=bit)
+        self.rig.store.flip_bit(self.file.path, position=self.position + byte, bit=bit)
 
     def answers(self) -> Iterator[tuple[int, BatchHeader | None]]:
         """To a reader at each offset: the header of the first batch, None if it is told damage."""
@@ -143,7 +143,7 @@ def test_a_length_that_leads_exactly_to_a_later_batch_swallows_none_in_between()
     append_values(log, *[value] * BATCHES)
     file = files_of(log)[0]
     (position, header) = list(batches(file.read(0, file.size_bytes)))[2]
-    rig.platter.flip_bit(file.path, position=position + LOW_BYTE["length"], bit=7)
+    rig.store.flip_bit(file.path, position=position + LOW_BYTE["length"], bit=7)
     (_, wrong) = list(batches(file.read(0, file.size_bytes)))[2]
     assert wrong.size_bytes == 2 * header.size_bytes == 256
 
@@ -206,7 +206,7 @@ def test_a_damaged_batch_at_the_very_end_is_cut_even_after_a_clean_stop() -> Non
     log.close_cleanly()
     file = files_of(log)[0]
     position = [at for at, _ in batches(file.read(0, file.size_bytes))][-1]
-    rig.platter.flip_bit(file.path, position=position + LOW_BYTE["last offset delta"], bit=2)
+    rig.store.flip_bit(file.path, position=position + LOW_BYTE["last offset delta"], bit=2)
     rig.kill()
 
     assert read_values(rig.open(clean=True)) == ["a", "b"]
@@ -266,7 +266,7 @@ def test_a_record_that_holds_the_bytes_of_a_batch_is_not_taken_for_one() -> None
     log = rig.open(clean=True)
     file = files_of(log)[0]
     position = [at for at, _ in batches(file.read(0, file.size_bytes))][1]
-    rig.platter.flip_bit(file.path, position=position + LOW_BYTE["length"], bit=0)
+    rig.store.flip_bit(file.path, position=position + LOW_BYTE["length"], bit=0)
 
     found = list(stretches(file, 0, start_offset=0, base_offset=0))
 
@@ -283,7 +283,7 @@ def test_two_damaged_batches_hide_nothing_between_them() -> None:
     positions = [at for at, _ in batches(decaying.right)]
     for number in (4, 9):
         at = positions[number] + LOW_BYTE["length"]
-        decaying.rig.platter.flip_bit(decaying.file.path, position=at, bit=1)
+        decaying.rig.store.flip_bit(decaying.file.path, position=at, bit=1)
 
     told = [first_header(log, number * RECORDS) for number in range(BATCHES)]
 

@@ -37,7 +37,7 @@ def test_a_full_disk_in_mid_append_acknowledges_nothing_and_breaks_the_log(bytes
     rig = Rig()
     directory, log = opened(rig)
     append_values(log, "a", "b")
-    rig.platter.fill_up(bytes_left=bytes_left)
+    rig.store.fill_up(bytes_left=bytes_left)
 
     result = write(log)
 
@@ -53,9 +53,9 @@ def test_after_the_space_is_back_the_broken_log_still_refuses() -> None:
     rig = Rig()
     _, log = opened(rig)
     append_values(log, "a")
-    rig.platter.fill_up(bytes_left=10)
+    rig.store.fill_up(bytes_left=10)
     write(log)
-    rig.platter.heal()
+    rig.store.heal()
 
     assert write(log).error == ErrorCode.KAFKA_STORAGE_ERROR
     with pytest.raises(DiskError):
@@ -67,9 +67,9 @@ def test_a_restart_with_space_keeps_what_was_acknowledged_and_cuts_the_torn_rest
     rig = Rig()
     _, log = opened(rig)
     append_values(log, "a", "b")
-    rig.platter.fill_up(bytes_left=40)
+    rig.store.fill_up(bytes_left=40)
     write(log, "torn")
-    rig.platter.heal()
+    rig.store.heal()
     rig.kill()
 
     directory, log = opened(rig)
@@ -86,7 +86,7 @@ def test_one_broken_log_takes_all_logs_of_its_directory_along() -> None:
     other = rig.open_in(directory, TopicPartition("other", 0))
     append_values(log, "a")
     append_values(other, "b")
-    rig.platter.fail_operation(after=0)
+    rig.store.fail_operation(after=0)
 
     assert write(log).error == ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -98,7 +98,7 @@ def test_a_failed_sync_is_final() -> None:
     rig = Rig()
     directory, log = opened(rig)
     append_values(log, "a")
-    rig.platter.fail_next_sync()
+    rig.store.fail_next_sync()
     log.want_sync()
     rig.finish_syncs()
     (path,) = rig.sync_failures
@@ -120,7 +120,7 @@ def test_an_error_at_any_operation_leaves_a_log_that_can_be_recovered(after: int
     rig = Rig(seed=after)
     directory, log = opened(rig)
     append_values(log, "kept")
-    rig.platter.fail_operation(after=after)
+    rig.store.fail_operation(after=after)
     acknowledged = 1
     for at in range(20):
         if write(log, f"value {at}").error != 0:
@@ -132,7 +132,7 @@ def test_an_error_at_any_operation_leaves_a_log_that_can_be_recovered(after: int
         directory.delete_due_files(NOW_MS)
         log.want_sync()
         directory.write_checkpoints()
-    rig.platter.heal()
+    rig.store.heal()
     rig.kill()
 
     _, log = opened(rig)
@@ -161,7 +161,7 @@ def test_a_read_error_breaks_the_log_too(ask: Callable[[Log], object]) -> None:
     rig = Rig()
     directory, log = opened(rig)
     append_values(log, *["a"] * 30)
-    rig.platter.fail_operation(after=0)
+    rig.store.fail_operation(after=0)
 
     with pytest.raises(DiskError):
         ask(log)
@@ -172,7 +172,7 @@ def test_a_read_error_breaks_the_log_too(ask: Callable[[Log], object]) -> None:
 
 def test_a_directory_that_cannot_be_opened_is_offline_with_a_reason() -> None:
     rig = Rig()
-    rig.platter.fail_operation(after=3)
+    rig.store.fail_operation(after=3)
 
     directory = rig.open_directory()
 
@@ -186,7 +186,7 @@ def test_a_log_that_cannot_be_opened_takes_its_directory_offline() -> None:
     append_values(log, "a")
     rig.kill()
     directory = rig.open_directory()
-    rig.platter.fail_operation(after=2)
+    rig.store.fail_operation(after=2)
 
     with pytest.raises(DiskError):
         rig.open_in(directory, PARTITION)

@@ -15,7 +15,7 @@ import pytest
 from tests.unit.core.storage.given import DIRECTORY, ROOT, SMALL, Rig, append, batch, read_all
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.log import Log
-from tidelog.worlds.simulator.platter import Directory
+from tidelog.worlds.simulator.durable_store import DirectoryNode
 
 ROUNDS = 8
 STEPS = 40
@@ -157,8 +157,8 @@ def segments_with(rig: Rig, count: int) -> Log:
 
 
 def durable_segments(rig: Rig) -> list[str]:
-    directory = rig.platter.find(DIRECTORY)
-    assert isinstance(directory, Directory)
+    directory = rig.store.find(DIRECTORY)
+    assert isinstance(directory, DirectoryNode)
     return sorted(name for name in directory.durable_names if name.endswith(".log"))
 
 

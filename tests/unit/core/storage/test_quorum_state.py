@@ -24,7 +24,7 @@ def test_what_was_written_survives_a_power_loss(election: RememberedElection) ->
     quorum_state.write(disk, DIRECTORY, RememberedElection(2, 1, 1))
     quorum_state.write(disk, DIRECTORY, election)
 
-    disk.platter.lose_power()
+    disk.store.lose_power()
 
     assert quorum_state.read(disk, DIRECTORY) == election
 
@@ -35,7 +35,7 @@ def test_a_vote_is_never_half_written() -> None:
     temporary = disk.open(f"{DIRECTORY}/quorum-state.tmp")
     temporary.append(b'{"leaderId":3,"leaderEp')
 
-    disk.platter.lose_power()
+    disk.store.lose_power()
 
     assert quorum_state.read(disk, DIRECTORY) == RememberedElection(2, None, 1)
     quorum_state.write(disk, DIRECTORY, RememberedElection(3, None, 2))

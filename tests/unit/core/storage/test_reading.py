@@ -113,12 +113,12 @@ def test_reads_at_the_tail_look_into_no_file() -> None:
     log = rig.open()
     for _ in range(200):
         append(log)
-    before = rig.platter.operations
+    before = rig.store.operations
 
     for offset in range(200):
         assert log.read(offset, bytes_max=100, end_offset=150 if offset < 150 else 200)
 
-    assert rig.platter.operations == before
+    assert rig.store.operations == before
 
 
 def test_more_batches_than_the_dense_tail_remembers_are_found_by_the_index() -> None:
@@ -156,7 +156,7 @@ def test_a_damaged_length_in_an_old_segment_is_an_error_not_wrong_data() -> None
     log = rig.open()
     for _ in range(30):
         append(log)
-    rig.platter.flip_bit(files_of(log)[0].path, position=8, bit=6)
+    rig.store.flip_bit(files_of(log)[0].path, position=8, bit=6)
 
     with pytest.raises(CorruptBatch):
         read(log, 0)

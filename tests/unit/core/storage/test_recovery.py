@@ -74,7 +74,7 @@ def test_a_corrupt_batch_in_the_middle_cuts_all_that_follows() -> None:
     rig = Rig()
     log = filled(rig)
     second = log.files.segments[1].base_offset
-    rig.platter.flip_bit(f"{DIRECTORY}/{second:020d}.log", position=100, bit=3)
+    rig.store.flip_bit(f"{DIRECTORY}/{second:020d}.log", position=100, bit=3)
 
     log = crashed(rig)
 
@@ -134,7 +134,7 @@ def test_below_the_recovery_point_nothing_is_read() -> None:
     log = filled(rig)
     second = log.files.segments[1].base_offset
     rig.finish_syncs()
-    rig.platter.flip_bit(f"{DIRECTORY}/{FIRST}.log", position=100, bit=3)
+    rig.store.flip_bit(f"{DIRECTORY}/{FIRST}.log", position=100, bit=3)
 
     log = crashed(rig, recovery_point=second)
 
@@ -147,7 +147,7 @@ def test_below_the_recovery_point_nothing_is_read() -> None:
 def test_damage_to_synced_bytes_of_a_scanned_segment_is_told() -> None:
     rig = Rig()
     filled(rig, VALUES[:10])
-    rig.platter.flip_bit(f"{DIRECTORY}/{FIRST}.log", position=300, bit=3)
+    rig.store.flip_bit(f"{DIRECTORY}/{FIRST}.log", position=300, bit=3)
 
     crashed(rig, recovery_point=9)
 

@@ -114,15 +114,15 @@ def test_an_offline_directory_opens_no_log_and_touches_no_file() -> None:
     rig = Rig()
     headless(rig, start_offset=START_OFFSET)
     rig.kill()
-    rig.platter.fail_next_sync()
+    rig.store.fail_next_sync()
     directory = rig.open_directory()
     assert directory.offline is not None
-    operations = rig.platter.operations
+    operations = rig.store.operations
 
     with pytest.raises(DiskError, match="sync failed"):
         rig.open_in(directory)
 
-    assert rig.platter.operations == operations
+    assert rig.store.operations == operations
     assert not directory.logs
 
 
@@ -171,7 +171,7 @@ def test_an_index_that_was_emptied_does_not_come_back_after_a_clean_stop(seed: i
     append_values(log, *MANY[:30])
     log.want_sync()
     rig.finish_syncs()
-    rig.platter.flip_bit(log.files.segments[0].file.path, position=400, bit=3)
+    rig.store.flip_bit(log.files.segments[0].file.path, position=400, bit=3)
     rig.kill()
     directory = rig.open_directory()
     log = rig.open_in(directory)

@@ -189,12 +189,12 @@ def test_a_clean_start_reads_only_the_end_of_the_log() -> None:
         log.append_as_leader(view, leader_epoch=0, wall_ms=NOW_MS)
     log.close_cleanly()
     rig.kill()
-    before = rig.platter.operations
+    before = rig.store.operations
 
     log = rig.open(clean=True)
 
     assert log.log_end_offset == 5_000
-    assert rig.platter.operations - before < 40
+    assert rig.store.operations - before < 40
 
 
 def test_a_clean_stop_of_an_untouched_log_costs_nothing() -> None:
@@ -204,11 +204,11 @@ def test_a_clean_stop_of_an_untouched_log_costs_nothing() -> None:
     log.close_cleanly()
     rig.kill()
     log = rig.open(clean=True)
-    before = rig.platter.operations
+    before = rig.store.operations
 
     log.close_cleanly()
 
-    assert rig.platter.operations == before
+    assert rig.store.operations == before
 
 
 def test_a_log_too_small_to_index_is_closed_without_index_files() -> None:

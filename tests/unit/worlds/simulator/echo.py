@@ -5,10 +5,10 @@ from __future__ import annotations
 from struct import pack
 
 from tidelog.core.storage.disk import DiskError, File, FileSlice
-from tidelog.worlds.simulator.life import Ports
 from tidelog.worlds.simulator.network import End, Network
-from tidelog.worlds.simulator.process import Process
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.node_process import Ports
+from tidelog.worlds.simulator.process import SimProcess
+from tidelog.worlds.simulator.world import SimWorld
 
 
 class EchoNode:
@@ -141,9 +141,9 @@ class Stage:
     """One echo process and one talker."""
 
     def __init__(self, *, seed: int = 1) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.network = Network(self.world)
-        self.process = Process(
+        self.process = SimProcess(
             world=self.world, network=self.network, name="echo", make_node=EchoNode
         )
         self.process.start()
@@ -156,6 +156,6 @@ class Stage:
         assert isinstance(node, EchoNode)
         return node
 
-    def hear(self, count: int) -> list[bytes]:
+    def deliver(self, count: int) -> list[bytes]:
         self.world.run_until(lambda: len(self.talker.answers()) >= count, within_ms=1_000)
         return self.talker.answers()

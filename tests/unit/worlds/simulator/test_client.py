@@ -13,11 +13,11 @@ from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from tidelog.worlds.simulator.client import AnswerBroken, Outcome, Trouble, WireClient
-from tidelog.worlds.simulator.life import Ports
+from tidelog.worlds.simulator.client import CallFailed, Outcome, UnexpectedReply, WireClient
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.process import Process
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.node_process import Ports
+from tidelog.worlds.simulator.process import SimProcess
+from tidelog.worlds.simulator.world import SimWorld
 
 
 class CountingNode:
@@ -61,9 +61,9 @@ class LyingNode(CountingNode):
 
 class Scene:
     def __init__(self, node: type[CountingNode] = CountingNode) -> None:
-        self.world = World(seed=1)
+        self.world = SimWorld(seed=1)
         self.network = Network(self.world)
-        self.process = Process(
+        self.process = SimProcess(
             world=self.world, network=self.network, name="server", make_node=node
         )
         self.client = WireClient(
@@ -98,7 +98,7 @@ def test_a_refused_connection_means_that_nothing_happened() -> None:
     scene = Scene()
     scene.ask()
     scene.world.run_for(50)
-    assert scene.outcomes == [Trouble(reason="refused", was_sent=False)]
+    assert scene.outcomes == [CallFailed(reason="refused", was_sent=False)]
 
 
 def test_a_lost_answer_leaves_the_fate_unknown_and_the_next_call_connects_anew() -> None:
@@ -107,7 +107,7 @@ def test_a_lost_answer_leaves_the_fate_unknown_and_the_next_call_connects_anew()
     scene.network.cut("server", "client")
     scene.ask()
     scene.world.run_for(150)
-    assert scene.outcomes == [Trouble(reason="timed out", was_sent=False)], "not even connected"
+    assert scene.outcomes == [CallFailed(reason="timed out", was_sent=False)], "not even connected"
 
     scene.network.heal_all()
     scene.ask()
@@ -115,7 +115,7 @@ def test_a_lost_answer_leaves_the_fate_unknown_and_the_next_call_connects_anew()
     scene.network.cut("server", "client")
     scene.ask()
     scene.world.run_for(150)
-    assert scene.outcomes[2] == Trouble(reason="timed out", was_sent=True)
+    assert scene.outcomes[2] == CallFailed(reason="timed out", was_sent=True)
 
     scene.network.heal_all()
     scene.ask()
@@ -133,7 +133,7 @@ def test_a_killed_server_leaves_the_fate_unknown() -> None:
     scene.process.kill()
     scene.world.run_for(50)
     trouble = scene.outcomes[1]
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, CallFailed)
     assert trouble.was_sent and trouble.reason in ("closed", "reset")
 
 
@@ -141,5 +141,5 @@ def test_an_answer_out_of_turn_is_caught() -> None:
     scene = Scene(LyingNode)
     scene.process.start()
     scene.ask()
-    with pytest.raises(AnswerBroken):
+    with pytest.raises(UnexpectedReply):
         scene.world.run_for(50)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from tidelog.worlds.simulator.cluster import NodeLayout, SimCluster
+from tidelog.worlds.simulator.cluster import SimCluster, SimNodeLayout
 from tidelog.worlds.simulator.network import Network
 from tidelog.worlds.simulator.network_events import LinkCut, LinkHealed
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 RACKS = (
-    NodeLayout(1, rack="a"),
-    NodeLayout(2, rack="b"),
-    NodeLayout(3, roles=("controller",)),
-    NodeLayout(4, rack="a", roles=("broker",)),
+    SimNodeLayout(1, rack="a"),
+    SimNodeLayout(2, rack="b"),
+    SimNodeLayout(3, roles=("controller",)),
+    SimNodeLayout(4, rack="a", roles=("broker",)),
 )
 
 
-def cluster_of(*nodes: NodeLayout, **settings: str) -> SimCluster:
-    world = World(seed=1)
+def cluster_of(*nodes: SimNodeLayout, **settings: str) -> SimCluster:
+    world = SimWorld(seed=1)
     return SimCluster(
         world,
         Network(world),
@@ -61,7 +61,7 @@ def test_an_isolated_node_is_cut_off_both_ways_and_from_the_hosts_one_names() ->
 
 
 def test_a_single_node_starts_and_stops() -> None:
-    cluster = cluster_of(NodeLayout(1))
+    cluster = cluster_of(SimNodeLayout(1))
     cluster.start_all()
     assert cluster.node(1).settings.node_id == 1
     assert list(cluster.running) == [1]

@@ -8,18 +8,18 @@ import pytest
 
 from tidelog.core.storage.disk import DiskError, DiskFull
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
-from tidelog.worlds.simulator.platter import Platter
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.durable_store import DurableStore
+from tidelog.worlds.simulator.world import SimWorld
 
 SEEDS = range(60)
 
 
 class Machine:
-    """A platter with one process after another on it."""
+    """A store with one process after another on it."""
 
     def __init__(self, seed: int, *, page_bytes: int = 64) -> None:
-        self.world = World(seed=seed)
-        self.platter = Platter(self.world.random_for("platter"), page_bytes=page_bytes)
+        self.world = SimWorld(seed=seed)
+        self.store = DurableStore(self.world.random_for("platter"), page_bytes=page_bytes)
         self.synced: list[tuple[str, int]] = []
         self.failed: list[str] = []
         self.disk = self._attach()
@@ -34,7 +34,7 @@ class Machine:
 
     def lose_power(self) -> None:
         self.disk.detach()
-        self.platter.lose_power()
+        self.store.lose_power()
         self.disk = self._attach()
 
     def content(self, path: str) -> bytes:
@@ -44,7 +44,7 @@ class Machine:
     def _attach(self) -> SimDisk:
         return SimDisk(
             world=self.world,
-            platter=self.platter,
+            store=self.store,
             name="disk",
             random=self.world.random_for("sync"),
             on_synced=lambda file, size_bytes: self.synced.append((file.path, size_bytes)),
@@ -233,20 +233,20 @@ def test_a_full_disk_writes_a_part_and_says_so() -> None:
     machine = Machine(3)
     file = machine.disk.open("a.log")
     file.append(b"x" * 10)
-    machine.platter.fill_up(bytes_left=5)
+    machine.store.fill_up(bytes_left=5)
 
     with pytest.raises(DiskFull):
         file.append(b"y" * 10)
 
     assert 10 <= file.size_bytes <= 15
-    machine.platter.heal()
+    machine.store.heal()
     file.append(b"z")
 
 
 def test_the_nth_operation_fails_once() -> None:
     machine = Machine(1)
     file = machine.disk.open("a.log")
-    machine.platter.fail_operation(after=1)
+    machine.store.fail_operation(after=1)
     file.append(b"good")
     with pytest.raises(DiskError):
         file.append(b"bad")
@@ -260,7 +260,7 @@ def test_a_failed_sync_drops_pages_and_every_later_wish() -> None:
         file.append(b"y" * 64)
         file.sync()
         file.sync()
-        machine.platter.fail_next_sync()
+        machine.store.fail_next_sync()
         machine.settle()
         assert (machine.failed, machine.synced) == (["a.log"], [])
         assert machine.content("a.log")[:64] == b"x" * 64
@@ -272,7 +272,7 @@ def test_a_failed_sync_drops_pages_and_every_later_wish() -> None:
 def test_a_flipped_bit_stays_flipped() -> None:
     machine = Machine(1)
     durable_file(machine, "a.log", b"\0\0")
-    machine.platter.flip_bit("a.log", position=1, bit=3)
+    machine.store.flip_bit("a.log", position=1, bit=3)
     machine.lose_power()
     assert machine.content("a.log") == b"\0\x08"
 

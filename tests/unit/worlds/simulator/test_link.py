@@ -10,8 +10,8 @@ from tests.unit.worlds.simulator.echo import EchoNode
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.link import CONNECT_TIMEOUT_MS
 from tidelog.worlds.simulator.network import Conditions, Network
-from tidelog.worlds.simulator.process import Process
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.process import SimProcess
+from tidelog.worlds.simulator.world import SimWorld
 
 LINK = 7
 
@@ -49,9 +49,11 @@ class Stage:
     """An echo process that a client's host calls."""
 
     def __init__(self, *, seed: int = 1, reset_chance: float = 0.0) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.network = Network(self.world, conditions=Conditions(reset_chance=reset_chance))
-        self.echo = Process(world=self.world, network=self.network, name="echo", make_node=EchoNode)
+        self.echo = SimProcess(
+            world=self.world, network=self.network, name="echo", make_node=EchoNode
+        )
         self.echo.start()
         self.host = ClientHost(world=self.world, network=self.network, name="caller")
         self.caller = Caller()
@@ -95,7 +97,7 @@ def test_an_answer_longer_than_any_buffer_arrives_whole() -> None:
 
 def test_a_node_opens_links_too() -> None:
     stage = Stage()
-    other = Process(world=stage.world, network=stage.network, name="other", make_node=EchoNode)
+    other = SimProcess(world=stage.world, network=stage.network, name="other", make_node=EchoNode)
     other.start()
     node = other.node
     assert isinstance(node, EchoNode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.worlds.simulator.network import Conditions, End, Network
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
 class Listening:
@@ -38,7 +38,7 @@ class Scene:
         chop_chance: float = 0.0,
         stall_chance: float = 0.0,
     ) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.network = Network(
             self.world,
             conditions=Conditions(chop_chance=chop_chance, stall_chance=stall_chance),
@@ -90,7 +90,7 @@ def test_a_cut_is_one_way_and_what_waited_flows_on_after_healing() -> None:
 
 
 def test_a_partition_separates_groups_and_leaves_the_inside_alone() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     network = Network(world)
     heard = {name: Listening() for name in ("a", "b", "c")}
     for name in heard:
@@ -110,7 +110,7 @@ def test_a_partition_separates_groups_and_leaves_the_inside_alone() -> None:
 
 
 def test_nobody_listens_means_refused() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     client = Listening()
     Network(world).connect("client", "server", client)
 

@@ -24,7 +24,7 @@ def quiet() -> ReplicationRun:
 
 
 def test_every_replica_of_every_partition_is_seen_with_its_log(quiet: ReplicationRun) -> None:
-    model = quiet.scene.checker.model
+    model = quiet.context.checker.model
     assert len(model.partitions) == sum(topic.partitions for topic in quiet.plan.topics)
     for name, known in model.partitions.items():
         ends = {model.log_copy(name, node_id).end_offset for node_id in known.replicas}
@@ -36,14 +36,14 @@ def test_every_replica_of_every_partition_is_seen_with_its_log(quiet: Replicatio
 
 
 def test_committed_metadata_is_replayed_as_the_nodes_do(quiet: ReplicationRun) -> None:
-    observed = quiet.scene.observation.metadata
-    assert observed.end_offset == quiet.scene.checker.model.committed_log(METADATA).end_offset
-    for node in quiet.scene.cluster.running.values():
+    observed = quiet.context.observation.metadata
+    assert observed.end_offset == quiet.context.checker.model.committed_log(METADATA).end_offset
+    for node in quiet.context.cluster.running.values():
         assert node.image == observed.image
 
 
 def test_a_watch_sees_each_batch_once_and_what_follows_a_cut_again(quiet: ReplicationRun) -> None:
-    node = next(iter(quiet.scene.cluster.running.values()))
+    node = next(iter(quiet.context.cluster.running.values()))
     log = next(partition.log for partition in node.partitions if partition.log.log_end_offset)
     watch = LogWatch(log)
     batches = watch.new_batches()
@@ -65,8 +65,8 @@ def test_a_power_loss_may_take_all_of_a_log_that_has_just_started_anew(starts_an
     run = ReplicationRun(SEED, only=[])
     run._set_up()
     run.world.run_for(300)
-    process = run.scene.cluster.processes[1]
-    partition = next(each for each in run.scene.cluster.node(1).partitions)
+    process = run.context.cluster.processes[1]
+    partition = next(each for each in run.context.cluster.node(1).partitions)
     log = partition.log
     if starts_anew:
         log.start_anew_at(log.log_end_offset + 1)
@@ -78,7 +78,7 @@ def test_a_power_loss_may_take_all_of_a_log_that_has_just_started_anew(starts_an
 
     process.lose_power()
 
-    lost = [each for each in run.scene.checker.excuses() if isinstance(each, TailLost)]
+    lost = [each for each in run.context.checker.excuses() if isinstance(each, TailLost)]
     floors = {each.partition: each.floor_offset for each in lost}
     expected = 0 if starts_anew else log.log_end_offset
     assert floors[str(partition.topic_partition)] == expected
@@ -90,7 +90,7 @@ def test_a_run_without_its_observer_takes_the_same_course() -> None:
     def course(*, is_observed: bool) -> list[str]:
         run = ReplicationRun(SEED, only=from_text("none", count=0))
         if not is_observed:
-            for process in run.scene.cluster.processes.values():
+            for process in run.context.cluster.processes.values():
                 process.on_ticked = process.on_ending = None
         run._set_up()
         run.world.run_for(300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.worlds.simulator.echo import Stage, Talker
-from tidelog.worlds.simulator.life import STOP_WITHIN_MS
+from tidelog.worlds.simulator.node_process import STOP_WITHIN_MS
 from tidelog.worlds.simulator.process import Halted
 
 
@@ -15,7 +15,7 @@ def test_frames_reach_the_node_whole_and_answers_come_back_in_order(seed: int) -
     for number in range(20):
         stage.talker.say(b"echo %d" % number)
 
-    assert stage.hear(20) == [b"%d" % number for number in range(20)]
+    assert stage.deliver(20) == [b"%d" % number for number in range(20)]
     assert stage.node.opened == ["client"]
     assert 0 < stage.node.ticks == stage.node.checks
 
@@ -23,14 +23,14 @@ def test_frames_reach_the_node_whole_and_answers_come_back_in_order(seed: int) -
 def test_an_answer_that_waits_for_a_sync_takes_time() -> None:
     stage = Stage()
     stage.talker.say(b"keep hello")
-    assert stage.hear(1) == [b"kept 5"]
+    assert stage.deliver(1) == [b"kept 5"]
 
 
 def test_a_slice_of_a_file_is_read_for_the_answer() -> None:
     stage = Stage()
     stage.talker.say(b"keep hello")
     stage.talker.say(b"show")
-    assert sorted(stage.hear(2)) == [b"hello", b"kept 5"]
+    assert sorted(stage.deliver(2)) == [b"hello", b"kept 5"]
 
 
 def test_a_killed_process_finds_everything_it_appended() -> None:
@@ -46,7 +46,7 @@ def test_a_killed_process_finds_everything_it_appended() -> None:
     stage.talker = Talker(stage.network)
     stage.world.run_for(5)
     stage.talker.say(b"show")
-    assert stage.hear(1) == [b"hello"]
+    assert stage.deliver(1) == [b"hello"]
 
 
 def test_after_a_power_loss_only_what_was_synced_is_sure() -> None:
@@ -54,7 +54,7 @@ def test_after_a_power_loss_only_what_was_synced_is_sure() -> None:
     for seed in range(30):
         stage = Stage(seed=seed)
         stage.talker.say(b"keep sure")
-        stage.hear(1)
+        stage.deliver(1)
         stage.talker.say(b"keep maybe")
         stage.world.run_until(lambda stage=stage: bool(stage.node.unsynced), within_ms=100)
 
@@ -80,7 +80,7 @@ def test_a_paused_process_hears_everything_after_it_wakes() -> None:
     assert stage.node.opened == ["client"]
 
     stage.process.wake()
-    assert stage.hear(2)[0] == b"a"
+    assert stage.deliver(2)[0] == b"a"
     assert stage.node.opened == ["client", "client"]
     assert late.closed is None
 
@@ -94,14 +94,14 @@ def test_a_timer_that_fell_due_during_a_pause_fires_late() -> None:
 
     stage.process.wake()
 
-    assert int(stage.hear(1)[0]) > 400
+    assert int(stage.deliver(1)[0]) > 400
 
 
 def test_timers_fire_at_their_time_and_the_earlier_one_first() -> None:
     stage = Stage()
     stage.talker.say(b"wait 100")
     stage.talker.say(b"wait 20")
-    assert stage.hear(2) == [b"0", b"0"]
+    assert stage.deliver(2) == [b"0", b"0"]
 
 
 def test_a_node_may_ask_for_its_own_end() -> None:
@@ -117,7 +117,7 @@ def test_a_node_may_ask_for_its_own_end() -> None:
 
 def test_a_failed_sync_reaches_the_node() -> None:
     stage = Stage()
-    stage.process.platter.fail_next_sync()
+    stage.process.store.fail_next_sync()
     stage.talker.say(b"keep hello")
     stage.world.run_for(100)
     assert stage.process.halt_reason == "sync failed: input/output error"
@@ -127,7 +127,7 @@ def test_a_failed_sync_reaches_the_node() -> None:
 def test_a_node_that_cannot_start_is_a_halted_process() -> None:
     stage = Stage()
     stage.process.kill()
-    stage.process.platter.fail_operation(after=0)
+    stage.process.store.fail_operation(after=0)
     stage.process.start()
     assert not stage.process.is_up
     assert stage.process.halt_reason is not None
@@ -166,7 +166,7 @@ def test_a_node_that_is_not_ready_to_stop_goes_on_until_it_is() -> None:
     stage.node.is_slow_to_stop = True
     stage.process.stop()
     stage.talker.say(b"echo still here")
-    assert stage.hear(1) == [b"still here"]
+    assert stage.deliver(1) == [b"still here"]
     assert stage.process.is_up
 
     stage.node.is_ready_to_stop = True
@@ -194,7 +194,7 @@ def test_a_node_that_never_gets_ready_is_stopped_all_the_same() -> None:
 def test_a_wiped_process_starts_with_an_empty_disk() -> None:
     stage = Stage()
     stage.talker.say(b"keep hello")
-    stage.hear(1)
+    stage.deliver(1)
     stage.process.kill()
     stage.process.wipe()
     stage.process.start()

@@ -6,11 +6,11 @@ import pytest
 
 from tidelog.worlds.simulator.cluster import BROKER, CONTROLLER
 from tidelog.worlds.simulator.disk import SimDisk
-from tidelog.worlds.simulator.profiles.replication_admin import Administrator
-from tidelog.worlds.simulator.profiles.replication_faults import Faults
+from tidelog.worlds.simulator.profiles.replication_admin import ReplicationAdmin
+from tidelog.worlds.simulator.profiles.replication_context import ReplicationContext
+from tidelog.worlds.simulator.profiles.replication_faults import ReplicationFaults
 from tidelog.worlds.simulator.profiles.replication_plan import VERBS, make_plan
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
-from tidelog.worlds.simulator.steps import Step
+from tidelog.worlds.simulator.steps import PlanStep
 
 SEEDS = range(1, 60)
 
@@ -21,11 +21,11 @@ def test_the_same_seed_makes_the_same_plan() -> None:
 
 
 def test_every_verb_is_somebodys_business() -> None:
-    scene = ReplicationScene(make_plan(1), disk_type=SimDisk)
-    faults, admin = Faults(scene), Administrator(scene)
+    context = ReplicationContext(make_plan(1), disk_type=SimDisk)
+    faults, admin = ReplicationFaults(context), ReplicationAdmin(context)
 
     for verb, _ in VERBS:
-        assert faults.knows(Step(0, verb)) != admin.knows(Step(0, verb)), verb
+        assert faults.knows(PlanStep(0, verb)) != admin.knows(PlanStep(0, verb)), verb
 
 
 def test_every_verb_comes_up() -> None:

@@ -7,16 +7,16 @@ from tidelog.core.wire.messages.api_60_describe_cluster import (
     DescribeClusterResponse,
 )
 from tidelog.worlds.simulator.client import Outcome, WireClient
-from tidelog.worlds.simulator.cluster import NodeLayout
+from tidelog.worlds.simulator.cluster import SimNodeLayout
 from tidelog.worlds.simulator.network import Network
 from tidelog.worlds.simulator.request_trace import TracedCluster
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
 def test_a_request_is_noted_with_who_asked_and_what_was_answered() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     network = Network(world)
-    cluster = TracedCluster(world, network, nodes=[NodeLayout(1)], settings={})
+    cluster = TracedCluster(world, network, nodes=[SimNodeLayout(1)], settings={})
     cluster.start_all()
     told: list[Outcome] = []
     client = WireClient(world=world, network=network, name="asker", server="node-1")
@@ -33,9 +33,9 @@ def test_a_request_is_noted_with_who_asked_and_what_was_answered() -> None:
 
 
 def test_a_paused_process_hears_nothing_until_it_is_awake() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     network = Network(world)
-    cluster = TracedCluster(world, network, nodes=[NodeLayout(1)], settings={})
+    cluster = TracedCluster(world, network, nodes=[SimNodeLayout(1)], settings={})
     cluster.start_all()
     cluster.pause(1)
     client = WireClient(world=world, network=network, name="asker", server="node-1")

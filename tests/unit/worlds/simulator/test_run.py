@@ -10,14 +10,14 @@ from tidelog.judge.anomalies import LOST
 from tidelog.worlds.simulator import run
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.verdict import Verdict
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 
 class FakeRun:
     """Seed 3 loses a record; the others are clean."""
 
     def __init__(self, seed: int, *, disk_type: type[SimDisk]) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.world.trace.emit("fake", ("happened", seed))
 
     def run(self, *, with_digest: bool = False) -> Verdict:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from tidelog.worlds.simulator.schedule import Fault, Schedule
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.schedule import Schedule, ScheduledFault
+from tidelog.worlds.simulator.world import SimWorld
 
 
 def strikes(seed: int) -> list[tuple[int, str]]:
-    world = World(seed=seed)
+    world = SimWorld(seed=seed)
     schedule = Schedule(world)
     struck: list[tuple[int, str]] = []
     menu = [
-        Fault(name="often", act=lambda: struck.append((world.now_us, "often")), weight=9),
-        Fault(name="seldom", act=lambda: struck.append((world.now_us, "seldom")), weight=1),
+        ScheduledFault(name="often", act=lambda: struck.append((world.now_us, "often")), weight=9),
+        ScheduledFault(
+            name="seldom", act=lambda: struck.append((world.now_us, "seldom")), weight=1
+        ),
     ]
     schedule.by_chance(menu, interval_ms_min=10, interval_ms_max=20)
     world.run_for(2_000)
@@ -36,9 +38,9 @@ def test_nothing_strikes_after_the_stop() -> None:
 
 
 def test_a_script_strikes_at_its_moments() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     struck: list[int] = []
-    fault = Fault(name="x", act=lambda: struck.append(world.now_ms))
+    fault = ScheduledFault(name="x", act=lambda: struck.append(world.now_ms))
 
     Schedule(world).script([(30, fault), (10, fault)])
     world.run_for(100)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.worlds.simulator.world import NotReached, World
+from tidelog.worlds.simulator.world import ConditionNotReached, SimWorld
 
 
 def test_events_run_in_order_of_time_and_ties_in_order_of_asking() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     ran: list[str] = []
     world.after(20, lambda: ran.append("late"))
     world.after(10, lambda: ran.append("first of a tie"))
@@ -23,7 +23,7 @@ def test_events_run_in_order_of_time_and_ties_in_order_of_asking() -> None:
 
 
 def test_a_cancelled_event_does_not_happen_and_is_no_step() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     ran: list[str] = []
     world.after(10, lambda: ran.append("cancelled")).cancel()
 
@@ -33,7 +33,7 @@ def test_a_cancelled_event_does_not_happen_and_is_no_step() -> None:
 
 
 def test_run_until_stops_at_the_step_that_fulfils_it() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     seen: list[int] = []
     for time_us in (1_000, 2_000, 3_000):
         world.at(time_us, lambda: seen.append(world.now_ms))
@@ -44,32 +44,32 @@ def test_run_until_stops_at_the_step_that_fulfils_it() -> None:
 
 
 def test_run_until_gives_up_after_its_time_and_leaves_later_events_alone() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     seen: list[int] = []
     world.at(11_000, lambda: seen.append(world.now_ms))
 
-    with pytest.raises(NotReached):
+    with pytest.raises(ConditionNotReached):
         world.run_until(lambda: bool(seen), within_ms=10)
 
     assert seen == []
 
 
 def test_run_for_lets_exactly_that_much_time_pass() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     world.run_for(7)
     assert world.now_ms == 7
 
 
 def test_streams_of_chance_depend_on_the_seed_and_the_name_alone() -> None:
-    draws = [World(seed=5).random_for("disk").random() for _ in range(2)]
+    draws = [SimWorld(seed=5).random_for("disk").random() for _ in range(2)]
 
     assert draws[0] == draws[1]
-    assert draws[0] != World(seed=5).random_for("network").random()
-    assert draws[0] != World(seed=6).random_for("disk").random()
+    assert draws[0] != SimWorld(seed=5).random_for("network").random()
+    assert draws[0] != SimWorld(seed=6).random_for("disk").random()
 
 
 def test_nothing_can_be_asked_for_in_the_past() -> None:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     world.run_for(1)
     with pytest.raises(AssertionError):
         world.at(10, lambda: None)

@@ -14,13 +14,13 @@ from tidelog.core.wire.messages.api_37_create_partitions import CreatePartitions
 from tidelog.core.wire.messages.api_43_elect_leaders import ElectLeadersResponse
 from tidelog.judge.history import CallOutcome, HeadDeleted, TopicAsked, TopicsListed
 from tidelog.worlds.simulator import requests
-from tidelog.worlds.simulator.client import Outcome as Answer
-from tidelog.worlds.simulator.client import Trouble
-from tidelog.worlds.simulator.profiles.replication_asking import METADATA_VERSION, Asker
+from tidelog.worlds.simulator.client import CallFailed
+from tidelog.worlds.simulator.client import Outcome as Reply
+from tidelog.worlds.simulator.profiles.replication_clients import METADATA_VERSION, BrokerClients
+from tidelog.worlds.simulator.profiles.replication_context import ReplicationContext
 from tidelog.worlds.simulator.profiles.replication_plan import TopicPlan
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 from tidelog.worlds.simulator.requests import TopicName
-from tidelog.worlds.simulator.steps import Step
+from tidelog.worlds.simulator.steps import PlanStep
 
 CREATE_VERSION = 7
 HALF_CHANCE = 0.6
@@ -34,26 +34,26 @@ UNCERTAIN = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     }
 )
-"""After these nobody knows whether the controller did it: a broker that passes a wish on may have
-done so twice, and heard only the second answer."""
+"""After these it is unknown whether the controller did it: a broker that forwards a request may
+have done so twice, and got only the second reply."""
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """What an administrator asked for, and what became of it."""
+class AdminAction:
+    """What an administrator requested, and its outcome."""
 
     what: str
     outcome: str
 
 
-class Administrator(Asker):
-    """Each method is one wish; nobody repeats it."""
+class ReplicationAdmin(BrokerClients):
+    """Each method sends one request, which is not repeated."""
 
-    def __init__(self, scene: ReplicationScene) -> None:
-        super().__init__(scene, "admin")
+    def __init__(self, context: ReplicationContext) -> None:
+        super().__init__(context, "admin")
         self._topic_ids: dict[str, bytes] = {}
         self._partitions: dict[str, int] = {}
-        self._verbs: dict[str, Callable[[Step], None]] = {
+        self._verbs: dict[str, Callable[[PlanStep], None]] = {
             "elect preferred": self._elect,
             "elect uncleanly": self._elect,
             "change minimum": self._set("min.insync.replicas"),
@@ -65,15 +65,15 @@ class Administrator(Asker):
             "unregister": self._unregister,
         }
 
-    def knows(self, step: Step) -> bool:
+    def knows(self, step: PlanStep) -> bool:
         return step.verb in self._verbs
 
-    def act(self, step: Step) -> None:
+    def act(self, step: PlanStep) -> None:
         self._verbs[step.verb](step)
 
     def create(self, plan: TopicPlan, then: Callable[[bool], None] | None = None) -> None:
-        """Create a topic; `then` hears whether it is certainly there."""
-        invoked_us = self.scene.world.now_us
+        """Create a topic; `then` gets whether it is certainly there."""
+        invoked_us = self.context.world.now_us
         request = requests.create_topic(
             plan.name,
             partitions=plan.partitions,
@@ -81,7 +81,7 @@ class Administrator(Asker):
             configs=plan.configs,
         )
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             outcome, topic_id = CallOutcome.UNKNOWN, None
             if isinstance(answer, CreateTopicsResponse):
                 outcome = _outcome(answer.topics[0].error_code)
@@ -89,31 +89,31 @@ class Administrator(Asker):
                     topic_id = answer.topics[0].topic_id
                     self._topic_ids[plan.name] = topic_id
                     self._partitions[plan.name] = plan.partitions
-                    self.scene.add_topic(plan.name, plan.partitions)
-            self._asked(plan.name, True, outcome, topic_id, invoked_us)
+                    self.context.add_topic(plan.name, plan.partitions)
+            self._record_topic_call(plan.name, True, outcome, topic_id, invoked_us)
             if then is not None:
                 then(outcome is CallOutcome.OK)
 
         self.ask(request, CREATE_VERSION, on_answer)
 
     def list_topics(self, broker: int) -> None:
-        invoked_us = self.scene.world.now_us
+        invoked_us = self.context.world.now_us
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, MetadataResponse):
                 topics = tuple((str(each.name), each.topic_id.hex()) for each in answer.topics)
-                self.scene.record(
+                self.context.record(
                     TopicsListed(
-                        at_us=self.scene.world.now_us, invoked_us=invoked_us, topics=topics
+                        at_us=self.context.world.now_us, invoked_us=invoked_us, topics=topics
                     )
                 )
 
         self.ask(requests.list_topics(), METADATA_VERSION, on_answer, broker=broker)
 
-    # Wishes of the plan.
+    # Requests of the plan.
 
-    def _create_extra(self, step: Step) -> None:
-        brokers = len(self.scene.plan.brokers)
+    def _create_extra(self, step: PlanStep) -> None:
+        brokers = len(self.context.plan.brokers)
         self.create(
             TopicPlan(
                 name=step.who[0],
@@ -123,92 +123,99 @@ class Administrator(Asker):
             )
         )
 
-    def _delete_extra(self, step: Step) -> None:
+    def _delete_extra(self, step: PlanStep) -> None:
         extras = [
             name
             for name in self._topic_ids
-            if name.startswith("extra") and name not in self.scene.deleted
+            if name.startswith("extra") and name not in self.context.deleted
         ]
         if not extras:
             return
-        name, invoked_us = extras[0], self.scene.world.now_us
+        name, invoked_us = extras[0], self.context.world.now_us
         topic_id = self._topic_ids[name]
-        self.scene.forget_topic(name)
+        self.context.forget_topic(name)
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             outcome = CallOutcome.UNKNOWN
             if isinstance(answer, DeleteTopicsResponse):
                 outcome = _outcome(answer.responses[0].error_code)
-            self._asked(name, False, outcome, topic_id, invoked_us)
+            self._record_topic_call(name, False, outcome, topic_id, invoked_us)
 
         topic = TopicName(name, topic_id)
         self.ask(requests.delete_topic(topic), requests.DELETE_BY_ID, on_answer)
 
-    def _add_partition(self, step: Step) -> None:
+    def _add_partition(self, step: PlanStep) -> None:
         name = step.who[0]
         count = self._partitions.get(name, 0) + 1
         if count == 1:
             return
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, CreatePartitionsResponse):
                 outcome = _outcome(answer.results[0].error_code)
                 if outcome is CallOutcome.OK:
                     self._partitions[name] = count
-                    self.scene.places.append(TopicPartition(name, count - 1))
-                self._did(step, outcome.value)
+                    self.context.topic_partitions.append(TopicPartition(name, count - 1))
+                self._emit_action(step, outcome.value)
 
         self.ask(requests.create_partitions(name, count), 3, on_answer)
 
-    def _elect(self, step: Step) -> None:
+    def _elect(self, step: PlanStep) -> None:
         name = step.who[0]
         indexes = list(range(self._partitions.get(name, 0)))
         is_unclean = step.verb == "elect uncleanly"
         request = requests.elect_leaders(name, indexes, unclean=is_unclean)
         partitions = [f"{name}-{index}" for index in indexes] if is_unclean else []
         for partition in partitions:
-            self.scene.checker.on_unclean_election_requested(partition)
+            self.context.checker.on_unclean_election_requested(partition)
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, ElectLeadersResponse) and not _is_uncertain(answer):
                 for partition in partitions:
-                    self.scene.checker.on_unclean_election_answered(partition)
-            self._did(step, _told(answer))
+                    self.context.checker.on_unclean_election_answered(partition)
+            self._emit_action(step, _outcome_text(answer))
 
         self.ask(request, 2, on_answer)
 
-    def _delete_records(self, step: Step) -> None:
+    def _delete_records(self, step: PlanStep) -> None:
         """Half of what is committed goes from the head of a partition, or all of it."""
         name, _, index = step.who[0].rpartition("-")
-        partition = self.scene.checker.model.partitions.get(step.who[0])
+        partition = self.context.checker.model.partitions.get(step.who[0])
         if partition is None or partition.leader is None:
             return
-        end_offset = self.scene.checker.model.committed_log(step.who[0]).end_offset
+        end_offset = self.context.checker.model.committed_log(step.who[0]).end_offset
         offset = end_offset // 2 if self.random.random() < HALF_CHANCE else end_offset
-        self.scene.record(
-            HeadDeleted(at_us=self.scene.world.now_us, partition=step.who[0], below_offset=offset),
+        self.context.record(
+            HeadDeleted(
+                at_us=self.context.world.now_us, partition=step.who[0], below_offset=offset
+            ),
             count=0,
         )
         topic = TopicName(name, self._topic_ids.get(name, b""))
         request = requests.delete_records(topic, int(index), offset)
-        self.ask(request, 2, lambda answer: self._did(step, _told(answer)), broker=partition.leader)
+        self.ask(
+            request,
+            2,
+            lambda answer: self._emit_action(step, _outcome_text(answer)),
+            broker=partition.leader,
+        )
 
-    def _unregister(self, step: Step) -> None:
+    def _unregister(self, step: PlanStep) -> None:
         """As if it would never come back; it does, and registers anew."""
-        request = requests.unregister_broker(self.scene.node_of(step.who[0]))
-        self.ask(request, 0, lambda answer: self._did(step, _told(answer)))
+        request = requests.unregister_broker(self.context.node_of(step.who[0]))
+        self.ask(request, 0, lambda answer: self._emit_action(step, _outcome_text(answer)))
 
-    def _set(self, key: str) -> Callable[[Step], None]:
-        def act(step: Step) -> None:
+    def _set(self, key: str) -> Callable[[PlanStep], None]:
+        def act(step: PlanStep) -> None:
             request = requests.set_topic_config(step.who[0], key, step.who[1])
-            self.ask(request, 1, lambda answer: self._did(step, _told(answer)))
+            self.ask(request, 1, lambda answer: self._emit_action(step, _outcome_text(answer)))
 
         return act
 
-    def _did(self, step: Step, outcome: str) -> None:
-        self.scene.world.trace.emit(self.name, Deed(str(step).strip(), outcome))
+    def _emit_action(self, step: PlanStep, outcome: str) -> None:
+        self.context.world.trace.emit(self.name, AdminAction(str(step).strip(), outcome))
 
-    def _asked(
+    def _record_topic_call(
         self,
         name: str,
         creation: bool,
@@ -216,9 +223,9 @@ class Administrator(Asker):
         topic_id: bytes | None,
         invoked_us: int,
     ) -> None:
-        self.scene.record(
+        self.context.record(
             TopicAsked(
-                at_us=self.scene.world.now_us,
+                at_us=self.context.world.now_us,
                 invoked_us=invoked_us,
                 topic=name,
                 is_creation=creation,
@@ -240,5 +247,5 @@ def _is_uncertain(answer: ElectLeadersResponse) -> bool:
     return not UNCERTAIN.isdisjoint([answer.error_code, *codes])
 
 
-def _told(answer: Answer) -> str:
-    return answer.reason if isinstance(answer, Trouble) else "answered"
+def _outcome_text(answer: Reply) -> str:
+    return answer.reason if isinstance(answer, CallFailed) else "answered"

@@ -1,7 +1,7 @@
 """Decay of a medium under one replica: a bit of a batch flips, and is put right again later.
 
 Only bytes behind a batch's header: the checksum condemns them, and whoever copies or reads them
-must notice (X-33). The replica itself does not: until somebody repairs the file, it serves what it
+must notice (X-33). The replica itself does not: until the file is repaired, it serves what it
 has. A recovery that reads so far back cuts the log there.
 """
 
@@ -14,12 +14,12 @@ from tidelog.core.storage.log import Log
 from tidelog.core.wire.record_batch import HEADER_BYTES, BatchHeader, batches
 from tidelog.judge.excuses import BatchDamaged
 from tidelog.worlds.simulator.disk import SimFile
-from tidelog.worlds.simulator.platter import FileNode
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
+from tidelog.worlds.simulator.durable_store import FileNode
+from tidelog.worlds.simulator.profiles.replication_context import ReplicationContext
 
 OF_LEADER_CHANCE = 0.6
 NEWEST = 6
-"""Half of the time one of the newest batches decays: somebody may be about to ask for it."""
+"""Half of the time one of the newest batches decays: a follower may be about to fetch it."""
 
 
 @dataclass(slots=True)
@@ -36,8 +36,8 @@ class Damage:
 class Damages:
     """All of a run. Invariant: at most one is not repaired yet for each replica."""
 
-    def __init__(self, scene: ReplicationScene, random: Random) -> None:
-        self._scene = scene
+    def __init__(self, context: ReplicationContext, random: Random) -> None:
+        self._context = context
         self._random = random
         self._open: dict[tuple[str, int], Damage] = {}
         self._repaired: list[BatchDamaged] = []
@@ -46,7 +46,7 @@ class Damages:
         """Flip a bit on one replica that has anything; None: there is none."""
         topic, _, index = partition.rpartition("-")
         found = {}
-        for node_id, node in self._scene.cluster.running.items():
+        for node_id, node in self._context.cluster.running.items():
             hosted = node.partition(topic, int(index))
             if hosted is not None and (partition, node_id) not in self._open:
                 standing = _batches(hosted.log)
@@ -55,7 +55,7 @@ class Damages:
         if not found:
             return None
         node_id = self._random.choice(sorted(found))
-        leader = self._scene.leader_of(partition)
+        leader = self._context.leader_of(partition)
         if leader in found and self._random.random() < OF_LEADER_CHANCE:
             node_id = leader
         standing = found[node_id]
@@ -68,9 +68,9 @@ class Damages:
         damage = self._open.pop((partition, node_id), None)
         if damage is not None:
             damage.file.replace(damage.position, damage.wrong, damage.right)
-            now_us = self._scene.world.now_us
+            now_us = self._context.world.now_us
             self._repaired.append(replace(damage.excuse, until_us=now_us))
-            del self._scene.observation.damaged[(partition, node_id)]
+            del self._context.observation.damaged[(partition, node_id)]
 
     def repair_all(self) -> None:
         for partition, node_id in list(self._open):
@@ -89,7 +89,7 @@ class Damages:
         )
         self._open[(partition, node_id)] = Damage(
             excuse=BatchDamaged(
-                at_us=self._scene.world.now_us,
+                at_us=self._context.world.now_us,
                 partition=partition,
                 start_offset=header.base_offset,
                 end_offset=header.end_offset,
@@ -99,11 +99,11 @@ class Damages:
             right=right,
             wrong=bytes(file.data[position:end]),
         )
-        self._scene.observation.damaged[(partition, node_id)] = header.base_offset
+        self._context.observation.damaged[(partition, node_id)] = header.base_offset
 
 
 def _batches(log: Log) -> list[tuple[FileNode, int, BatchHeader]]:
-    """Everything in the log, with the place where it stands."""
+    """Every batch in the log, with its file and position."""
     found = []
     for segment in log.files.segments if log.failed is None else ():
         assert isinstance(segment.file, SimFile)

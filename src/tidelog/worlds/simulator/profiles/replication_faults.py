@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tidelog.worlds.simulator.cluster import host_of
 from tidelog.worlds.simulator.network import Conditions
+from tidelog.worlds.simulator.profiles.replication_context import USUAL, ReplicationContext
 from tidelog.worlds.simulator.profiles.replication_damage import Damages
-from tidelog.worlds.simulator.profiles.replication_scene import USUAL, ReplicationScene
-from tidelog.worlds.simulator.steps import Step
+from tidelog.worlds.simulator.steps import PlanStep
 
 BAD = Conditions(chop_chance=0.5, stall_chance=0.02, break_chance=0.005, resend_us=50_000)
 SLOW_US = (5_000, 80_000)
@@ -25,18 +25,18 @@ class Struck:
     host: str | None
 
 
-class Faults:
-    """Each method is one kind of misfortune."""
+class ReplicationFaults:
+    """Each method injects one kind of fault."""
 
-    def __init__(self, scene: ReplicationScene) -> None:
-        self.scene = scene
-        self.cluster = scene.cluster
-        self.network = scene.network
-        self.random = scene.world.random_for("faults")
-        self.damages = Damages(scene, self.random)
+    def __init__(self, context: ReplicationContext) -> None:
+        self.context = context
+        self.cluster = context.cluster
+        self.network = context.network
+        self.random = context.world.random_for("faults")
+        self.damages = Damages(context, self.random)
         self._start_us: dict[int, int] = {}
         """When the operator may start a node that is down."""
-        self._verbs: dict[str, Callable[[Step], str | None]] = {
+        self._verbs: dict[str, Callable[[PlanStep], str | None]] = {
             "kill": self._on_host(self._kill),
             "stop": self._on_host(self._stop),
             "pause": self._on_host(self._pause),
@@ -63,28 +63,28 @@ class Faults:
             "crash while joining": self._crash_while_joining,
         }
 
-    def knows(self, step: Step) -> bool:
+    def knows(self, step: PlanStep) -> bool:
         return step.verb in self._verbs
 
-    def strike(self, step: Step) -> None:
+    def strike(self, step: PlanStep) -> None:
         """Carry out a step, and write down whom it hit."""
         host = self._verbs[step.verb](step)
-        self.scene.world.trace.emit("faults", Struck(str(step).strip(), host))
+        self.context.world.trace.emit("faults", Struck(str(step).strip(), host))
 
     def watch(self) -> None:
         """The operator: whatever is down is started again, after repairing its disk."""
-        now_us = self.scene.world.now_us
+        now_us = self.context.world.now_us
         for node_id, process in self.cluster.processes.items():
             if process.is_up:
                 continue
-            if self.scene.is_healed:
-                process.platter.heal()
+            if self.context.is_healed:
+                process.store.heal()
                 self._start(node_id)
             elif node_id not in self._start_us:
                 self._start_us[node_id] = now_us + self.random.randint(50_000, 600_000)
             elif now_us >= self._start_us[node_id]:
                 self._start(node_id)
-        self.scene.world.after(WATCH_MS * 1_000, self.watch)
+        self.context.world.after(WATCH_MS * 1_000, self.watch)
 
     def heal_everything(self) -> None:
         """From now on all is well, and everybody runs."""
@@ -92,7 +92,7 @@ class Faults:
         self.network.heal_all()
         self.damages.repair_all()
         for node_id, process in self.cluster.processes.items():
-            process.platter.heal()
+            process.store.heal()
             process.wake()
             if not process.is_up:
                 self._start(node_id)
@@ -112,7 +112,7 @@ class Faults:
         """Also when the process is down already: what it left unsynced goes now."""
         self._down_until(node_id, for_ms)
         if not self.cluster.process(node_id).is_up:
-            self.scene.observation.lose_unsynced(node_id, "power lost while down")
+            self.context.observation.lose_unsynced(node_id, "power lost while down")
         self.cluster.lose_power(node_id)
 
     def _pause(self, node_id: int, for_ms: int) -> None:
@@ -121,36 +121,36 @@ class Faults:
 
     def _wipe(self, node_id: int, for_ms: int) -> None:
         self._kill(node_id, for_ms)
-        self.scene.observation.lose_everything(node_id)
+        self.context.observation.lose_everything(node_id)
         self.cluster.wipe(node_id)
 
     def _start(self, node_id: int) -> None:
         self._start_us.pop(node_id, None)
         process = self.cluster.process(node_id)
         if process.halt_reason is not None:
-            process.platter.heal()
+            process.store.heal()
         process.start()
 
     def _down_until(self, node_id: int, for_ms: int) -> None:
-        until_us = self.scene.world.now_us + for_ms * 1_000
+        until_us = self.context.world.now_us + for_ms * 1_000
         self._start_us[node_id] = max(self._start_us.get(node_id, 0), until_us)
 
     # Disks and clocks.
 
     def _fill_disk(self, node_id: int, for_ms: int) -> None:
-        platter = self.cluster.process(node_id).platter
-        platter.fill_up(bytes_left=self.random.choice((0, 300, 3_000)))
-        self._after(for_ms, platter.heal)
+        store = self.cluster.process(node_id).store
+        store.fill_up(bytes_left=self.random.choice((0, 300, 3_000)))
+        self._after(for_ms, store.heal)
 
     def _fail_disk(self, node_id: int, for_ms: int) -> None:
-        self.cluster.process(node_id).platter.fail_operation(after=self.random.randint(0, 60))
+        self.cluster.process(node_id).store.fail_operation(after=self.random.randint(0, 60))
 
     def _fail_sync(self, node_id: int, for_ms: int) -> None:
-        self.cluster.process(node_id).platter.fail_next_sync()
+        self.cluster.process(node_id).store.fail_next_sync()
 
-    def _flip_bit(self, step: Step) -> str | None:
+    def _flip_bit(self, step: PlanStep) -> str | None:
         """Often while a follower lags a little: then it asks for what has decayed."""
-        known = self.scene.checker.model.partitions.get(step.who[0])
+        known = self.context.checker.model.partitions.get(step.who[0])
         if known is None or known.leader is None or self.random.random() < 0.3:
             return self._flip(step)
         followers = [each for each in known.replicas if each != known.leader]
@@ -166,7 +166,7 @@ class Faults:
         self._after(LAG_MS, flip)
         return host_of(known.leader)
 
-    def _flip(self, step: Step) -> str | None:
+    def _flip(self, step: PlanStep) -> str | None:
         partition = step.who[0]
         node_id = self.damages.flip(partition)
         if node_id is None:
@@ -187,7 +187,7 @@ class Faults:
         ways = [(host, other) for other in others] + [(other, host) for other in others]
         self._after(for_ms, lambda: self._heal(ways))
 
-    def _cut(self, step: Step) -> str | None:
+    def _cut(self, step: PlanStep) -> str | None:
         source, target = step.who
         ways = [(source, target)]
         if step.verb == "cut":
@@ -201,7 +201,7 @@ class Faults:
         for source, target in ways:
             self.network.heal(source, target)
 
-    def _slow_down(self, step: Step) -> str | None:
+    def _slow_down(self, step: PlanStep) -> str | None:
         source, target = step.who
         low_us, high_us = SLOW_US
         self.network.slow_down(source, target, delay_us_min=low_us, delay_us_max=high_us)
@@ -216,13 +216,13 @@ class Faults:
         )
         return None
 
-    def _hold(self, step: Step) -> str | None:
+    def _hold(self, step: PlanStep) -> str | None:
         source, target, purpose = step.who
         self.network.hold(source, target, purpose)
         self._after(step.for_ms, lambda: self.network.release(source, target, purpose))
         return None
 
-    def _worsen_network(self, step: Step) -> str | None:
+    def _worsen_network(self, step: PlanStep) -> str | None:
         self.network.conditions = BAD
         self._after(step.for_ms, self._better_network)
         return None
@@ -230,14 +230,14 @@ class Faults:
     def _better_network(self) -> None:
         self.network.conditions = USUAL
 
-    def _crash_while_joining(self, step: Step) -> str | None:
+    def _crash_while_joining(self, step: PlanStep) -> str | None:
         """A follower restarts; when its leader has asked to let it in again, it loses its power.
 
-        The leader's wish is kept back until the follower is there for the third time, so that the
-        controller hears of a process that is no more (KIP-903).
+        The leader's request is held back until the follower runs for the third time, so that the
+        controller gets the epoch of a process that is gone (KIP-903).
         """
-        known = self.scene.checker.model.partitions.get(step.who[0])
-        controller = self.scene.active_controller()
+        known = self.context.checker.model.partitions.get(step.who[0])
+        controller = self.context.active_controller()
         if known is None or known.leader is None or controller in (None, known.leader):
             return None
         followers = sorted(known.isr - {known.leader, controller})
@@ -253,16 +253,16 @@ class Faults:
 
     # Whom it hits.
 
-    def _on_host(self, act: Callable[[int, int], None]) -> Callable[[Step], str | None]:
-        def strike(step: Step) -> str | None:
-            act(self.scene.node_of(step.who[0]), step.for_ms)
+    def _on_host(self, act: Callable[[int, int], None]) -> Callable[[PlanStep], str | None]:
+        def strike(step: PlanStep) -> str | None:
+            act(self.context.node_of(step.who[0]), step.for_ms)
             return None
 
         return strike
 
-    def _on_leader(self, act: Callable[[int, int], None]) -> Callable[[Step], str | None]:
-        def strike(step: Step) -> str | None:
-            node_id = self.scene.leader_of(step.who[0])
+    def _on_leader(self, act: Callable[[int, int], None]) -> Callable[[PlanStep], str | None]:
+        def strike(step: PlanStep) -> str | None:
+            node_id = self.context.leader_of(step.who[0])
             if node_id is None:
                 return None
             act(node_id, step.for_ms)
@@ -270,9 +270,9 @@ class Faults:
 
         return strike
 
-    def _on_controller(self, act: Callable[[int, int], None]) -> Callable[[Step], str | None]:
-        def strike(step: Step) -> str | None:
-            node_id = self.scene.active_controller()
+    def _on_controller(self, act: Callable[[int, int], None]) -> Callable[[PlanStep], str | None]:
+        def strike(step: PlanStep) -> str | None:
+            node_id = self.context.active_controller()
             if node_id is None:
                 return None
             act(node_id, step.for_ms)
@@ -280,8 +280,8 @@ class Faults:
 
         return strike
 
-    def _on_all(self, act: Callable[[int, int], None]) -> Callable[[Step], str | None]:
-        def strike(step: Step) -> str | None:
+    def _on_all(self, act: Callable[[int, int], None]) -> Callable[[PlanStep], str | None]:
+        def strike(step: PlanStep) -> str | None:
             for node_id in self.cluster.node_ids:
                 act(node_id, step.for_ms)
             return None
@@ -292,7 +292,7 @@ class Faults:
         """Undo something, unless everything was healed in the meantime."""
 
         def undo() -> None:
-            if not self.scene.is_healed:
+            if not self.context.is_healed:
                 act()
 
-        self.scene.world.after(delay_ms * 1_000, undo)
+        self.context.world.after(delay_ms * 1_000, undo)

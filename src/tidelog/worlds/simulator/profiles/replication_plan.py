@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 
 from tidelog.judge.history import WriteAcks
-from tidelog.worlds.simulator.cluster import BROKER, CONTROLLER, NodeLayout, host_of
-from tidelog.worlds.simulator.steps import Step
+from tidelog.worlds.simulator.cluster import BROKER, CONTROLLER, SimNodeLayout, host_of
+from tidelog.worlds.simulator.steps import PlanStep
 
 FORMED_MS = 400
-"""Until then the cluster is left alone: nobody is interested in how it does not form."""
+"""Until then the cluster is left alone: failures to form are not tested here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class ReaderPlan:
     is_restless: bool
     rack: str | None
     resets: bool = False
-    """Where its position is gone, it begins again by its policy, instead of being told."""
+    """Where its position is gone, it begins again by its policy, instead of getting an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class ReplicationPlan:
     """One seed's world."""
 
     seed: int
-    nodes: tuple[NodeLayout, ...]
+    nodes: tuple[SimNodeLayout, ...]
     settings: Mapping[str, str]
     topics: tuple[TopicPlan, ...]
     writers: tuple[WriterPlan, ...]
@@ -72,7 +72,7 @@ class ReplicationPlan:
     duration_ms: int
     idle_ms: int
     """How long everything is left alone in the end: what only time does happens then."""
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
 
     @property
     def brokers(self) -> list[int]:
@@ -102,27 +102,27 @@ def make_plan(seed: int) -> ReplicationPlan:
     )
 
 
-def _nodes(random: Random) -> tuple[NodeLayout, ...]:
+def _nodes(random: Random) -> tuple[SimNodeLayout, ...]:
     """Three combined nodes; sometimes racks, more brokers, or controllers of their own."""
     dice = random.random()
     if dice < 0.6:
         racks = random.choice(((None, None, None), ("a", "b", "a")))
-        return tuple(NodeLayout(number + 1, rack) for number, rack in enumerate(racks))
+        return tuple(SimNodeLayout(number + 1, rack) for number, rack in enumerate(racks))
     if dice < 0.75:  # two racks and a tiebreaker outside of both
         return (
-            NodeLayout(1, "a"),
-            NodeLayout(2, "b"),
-            NodeLayout(3, "a", (BROKER,)),
-            NodeLayout(9, None, (CONTROLLER,)),
+            SimNodeLayout(1, "a"),
+            SimNodeLayout(2, "b"),
+            SimNodeLayout(3, "a", (BROKER,)),
+            SimNodeLayout(9, None, (CONTROLLER,)),
         )
     if dice < 0.9:  # brokers beside three voters
         return (
-            *(NodeLayout(number, None) for number in (1, 2, 3)),
-            NodeLayout(4, None, (BROKER,)),
+            *(SimNodeLayout(number, None) for number in (1, 2, 3)),
+            SimNodeLayout(4, None, (BROKER,)),
         )
     return (
-        *(NodeLayout(number, None, (CONTROLLER,)) for number in (11, 12, 13)),
-        *(NodeLayout(number, None, (BROKER,)) for number in (1, 2)),
+        *(SimNodeLayout(number, None, (CONTROLLER,)) for number in (11, 12, 13)),
+        *(SimNodeLayout(number, None, (BROKER,)) for number in (1, 2)),
     )
 
 
@@ -193,7 +193,7 @@ def _topics(random: Random, brokers: int) -> tuple[TopicPlan, ...]:
 
 
 def _writers(random: Random) -> tuple[WriterPlan, ...]:
-    """Always one that is told everything, one that is told what a leader knows, one by chance."""
+    """Always one with acks=all, one with acks=1, one by chance."""
     kinds = [
         ("idempotent", WriteAcks.ALL, True, True),
         ("hasty", WriteAcks.LEADER, False, False),
@@ -219,7 +219,7 @@ def _writers(random: Random) -> tuple[WriterPlan, ...]:
     )
 
 
-def _readers(random: Random, nodes: Sequence[NodeLayout]) -> tuple[ReaderPlan, ...]:
+def _readers(random: Random, nodes: Sequence[SimNodeLayout]) -> tuple[ReaderPlan, ...]:
     racks = [node.rack for node in nodes if node.rack is not None]
     return (
         ReaderPlan(
@@ -237,14 +237,14 @@ class Steps:
     """What happens, drawn one after another."""
 
     def __init__(
-        self, random: Random, nodes: Sequence[NodeLayout], topics: Sequence[TopicPlan]
+        self, random: Random, nodes: Sequence[SimNodeLayout], topics: Sequence[TopicPlan]
     ) -> None:
         self._random = random
         self._nodes = nodes
         self._topics = topics
         self._created = 0
 
-    def make(self, duration_ms: int) -> list[Step]:
+    def make(self, duration_ms: int) -> list[PlanStep]:
         random = self._random
         pace_ms = random.choice((150, 300, 600))
         steps = []
@@ -257,60 +257,60 @@ class Steps:
             at_ms += random.randint(pace_ms // 3, 2 * pace_ms)
         return steps
 
-    def _step(self, at_ms: int, verb: str) -> Step | None:
+    def _step(self, at_ms: int, verb: str) -> PlanStep | None:
         random = self._random
         brief_ms = random.choice((30, 100, 300, 700))
         long_ms = random.choice((100, 500, 1_500, 2_500))
         if verb in ("kill", "stop", "pause", "lose power", "isolate"):
-            return Step(at_ms, verb, (self._host(),), long_ms if verb != "kill" else brief_ms)
+            return PlanStep(at_ms, verb, (self._host(),), long_ms if verb != "kill" else brief_ms)
         if verb == "crash while joining":
-            return Step(at_ms, verb, (self._partition(),), random.choice((200, 400, 800)))
+            return PlanStep(at_ms, verb, (self._partition(),), random.choice((200, 400, 800)))
         if verb == "flip bit":
-            return Step(at_ms, verb, (self._partition(),), 2 * long_ms)
+            return PlanStep(at_ms, verb, (self._partition(),), 2 * long_ms)
         if verb in ("kill leader", "stop leader", "pause leader", "lose power of leader"):
-            return Step(at_ms, verb, (self._partition(),), long_ms)
+            return PlanStep(at_ms, verb, (self._partition(),), long_ms)
         if verb == "kill controller":
-            return Step(at_ms, verb, (), brief_ms)
+            return PlanStep(at_ms, verb, (), brief_ms)
         if verb in ("cut", "cut one way", "slow down"):
-            return Step(at_ms, verb, self._pair(), long_ms)
+            return PlanStep(at_ms, verb, self._pair(), long_ms)
         if verb == "hold":
             purpose = random.choice(("replica", "replica", "quorum", "controller"))
-            return Step(at_ms, verb, (*self._pair(), purpose), long_ms)
+            return PlanStep(at_ms, verb, (*self._pair(), purpose), long_ms)
         if verb in ("fill disk", "fail disk", "fail sync", "unregister"):
-            return Step(at_ms, verb, (self._host(),), long_ms)
+            return PlanStep(at_ms, verb, (self._host(),), long_ms)
         if verb in ("kill all", "lose all power"):
-            return Step(at_ms, verb, (), brief_ms)
+            return PlanStep(at_ms, verb, (), brief_ms)
         if verb in ("worsen network", "jump clock"):
-            return Step(at_ms, verb, (self._host(),), long_ms)
+            return PlanStep(at_ms, verb, (self._host(),), long_ms)
         if verb == "wipe":
             return self._wipe(at_ms, long_ms)
         return self._administration(at_ms, verb)
 
-    def _administration(self, at_ms: int, verb: str) -> Step | None:
+    def _administration(self, at_ms: int, verb: str) -> PlanStep | None:
         random = self._random
         topic = random.choice(self._topics)
         if verb == "delete records":
-            return Step(at_ms, verb, (self._partition(),))
+            return PlanStep(at_ms, verb, (self._partition(),))
         if verb in ("elect preferred", "add partition"):
-            return Step(at_ms, verb, (topic.name,))
+            return PlanStep(at_ms, verb, (topic.name,))
         if verb == "elect uncleanly":
-            return Step(at_ms, verb, (topic.name,)) if topic.allows_unclean else None
+            return PlanStep(at_ms, verb, (topic.name,)) if topic.allows_unclean else None
         if verb == "change minimum":
             minimum = random.randint(1, min(2, topic.replication_factor))
-            return Step(at_ms, verb, (topic.name, str(minimum)))
+            return PlanStep(at_ms, verb, (topic.name, str(minimum)))
         if verb == "allow unclean":
             # Not for the safe topic: what it holds is never excused.
-            return Step(at_ms, verb, (self._topics[-1].name, random.choice(("true", "false"))))
+            return PlanStep(at_ms, verb, (self._topics[-1].name, random.choice(("true", "false"))))
         if verb == "create topic":
             self._created += 1
-            return Step(at_ms, verb, (f"extra-{self._created}",))
+            return PlanStep(at_ms, verb, (f"extra-{self._created}",))
         assert verb == "delete topic", verb
-        return Step(at_ms, verb, ()) if self._created else None
+        return PlanStep(at_ms, verb, ()) if self._created else None
 
-    def _wipe(self, at_ms: int, for_ms: int) -> Step | None:
+    def _wipe(self, at_ms: int, for_ms: int) -> PlanStep | None:
         """Only where no vote is kept: a voter that forgets is not what Raft is made for."""
         hosts = [host_of(n.node_id) for n in self._nodes if CONTROLLER not in n.roles]
-        return Step(at_ms, "wipe", (self._random.choice(hosts),), for_ms) if hosts else None
+        return PlanStep(at_ms, "wipe", (self._random.choice(hosts),), for_ms) if hosts else None
 
     def _host(self) -> str:
         return host_of(self._random.choice(self._nodes).node_id)

@@ -1,4 +1,4 @@
-"""Writers of a replication run: the client room's producers, and what each was told."""
+"""Writers of a replication run: the client room's producers, and the outcome of each send."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tidelog.judge.history import CallOutcome, ProducerIdGiven, WriteAcks, Wrote
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.payloads import to_value
 from tidelog.worlds.simulator.process import WALL_START_MS
+from tidelog.worlds.simulator.profiles.replication_context import ReplicationContext
 from tidelog.worlds.simulator.profiles.replication_plan import WriterPlan
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
 
 PENDING_MAX = 40
 IMPATIENT = {
@@ -32,18 +32,18 @@ IMPATIENT = {
 """Clients that give up as soon as short runs need it."""
 
 
-class Writer:
-    """Sends records to any partition, a few at a time, until the scene is over."""
+class ReplicationWriter:
+    """Sends records to any partition, a few at a time, until the run is over."""
 
-    def __init__(self, scene: ReplicationScene, plan: WriterPlan) -> None:
-        self.scene = scene
+    def __init__(self, context: ReplicationContext, plan: WriterPlan) -> None:
+        self.context = context
         self.plan = plan
         self.name = plan.name
-        self.random = scene.world.random_for(plan.name)
-        self.host = ClientHost(world=scene.world, network=scene.network, name=plan.name)
+        self.random = context.world.random_for(plan.name)
+        self.host = ClientHost(world=context.world, network=context.network, name=plan.name)
         settings = {
             **IMPATIENT,
-            "bootstrap.servers": scene.cluster.bootstrap_servers,
+            "bootstrap.servers": context.cluster.bootstrap_servers,
             "acks": plan.acks.value,
             "enable.idempotence": "true" if plan.is_idempotent else "false",
             "linger.ms": self.random.choice(("0", "5", "20")),
@@ -66,29 +66,29 @@ class Writer:
 
     def start(self) -> None:
         interval_ms = self.plan.interval_ms
-        self.scene.later(self.random, 0, 2 * interval_ms, self._go_on)
+        self.context.later(self.random, 0, 2 * interval_ms, self._go_on)
 
     def _go_on(self) -> None:
-        if self.scene.is_over:
+        if self.context.is_over:
             return
-        if self.producer.pending < PENDING_MAX and self.scene.places:
+        if self.producer.pending < PENDING_MAX and self.context.topic_partitions:
             self.host.do(self._write)
         self.start()
 
     def _write(self, now_ms: int) -> None:
         random = self.random
-        places = self.scene.places
-        if not places:
+        topic_partitions = self.context.topic_partitions
+        if not topic_partitions:
             return
-        place = places[random.randrange(len(places))]
+        topic_partition = topic_partitions[random.randrange(len(topic_partitions))]
         for _ in range(random.randint(1, self.plan.records_max)):
-            payload = self.scene.new_payload(self.name)
-            order = self._orders[place] = self._orders.get(place, 0) + 1
-            self.scene.begin_write(
+            payload = self.context.new_payload(self.name)
+            order = self._orders[topic_partition] = self._orders.get(topic_partition, 0) + 1
+            self.context.begin_write(
                 Wrote(
-                    at_us=self.scene.world.now_us,
-                    invoked_us=self.scene.world.now_us,
-                    partition=str(place),
+                    at_us=self.context.world.now_us,
+                    invoked_us=self.context.world.now_us,
+                    partition=str(topic_partition),
                     payloads=(payload,),
                     outcome=CallOutcome.UNKNOWN,
                     writer=self.name,
@@ -97,41 +97,43 @@ class Writer:
                 )
             )
             self.producer.send(
-                place.topic,
+                topic_partition.topic,
                 to_value(payload, 20 if order % 7 else 300),
-                partition=place.index,
+                partition=topic_partition.index,
                 timestamp_ms=WALL_START_MS + now_ms,
                 now_ms=now_ms,
-                then=partial(self._told, payload),
+                then=partial(self._on_sent, payload),
             )
 
-    def _told(self, payload: str, ticket: SendTicket, now_ms: int) -> None:
+    def _on_sent(self, payload: str, ticket: SendTicket, now_ms: int) -> None:
         outcome = ticket.outcome
-        begun = self.scene.begun_write(payload)
-        at_us = self.scene.world.now_us
+        begun = self.context.begun_write(payload)
+        at_us = self.context.world.now_us
         if isinstance(outcome, SendOk):
             if self.plan.acks is WriteAcks.NONE:
-                self.scene.record(replace(begun, at_us=at_us))
+                self.context.record(replace(begun, at_us=at_us))
                 return
             done = replace(begun, at_us=at_us, outcome=CallOutcome.OK, base_offset=outcome.offset)
-            self.scene.record(done)
+            self.context.record(done)
             return
         assert outcome is not None
-        told = CallOutcome.REFUSED if isinstance(outcome, SendRefused) else CallOutcome.UNKNOWN
-        self.scene.record(replace(begun, at_us=at_us, outcome=told, error=outcome.error))
+        call_outcome = (
+            CallOutcome.REFUSED if isinstance(outcome, SendRefused) else CallOutcome.UNKNOWN
+        )
+        self.context.record(replace(begun, at_us=at_us, outcome=call_outcome, error=outcome.error))
 
 
-def watch_producer_ids(scene: ReplicationScene) -> None:
+def watch_producer_ids(context: ReplicationContext) -> None:
     """No id may be given twice, whoever gave it."""
 
     def on_identified(source: str, event: object) -> None:
         assert isinstance(event, ProducerIdentified)
-        scene.record(
+        context.record(
             ProducerIdGiven(
-                at_us=scene.world.now_us,
+                at_us=context.world.now_us,
                 producer_id=event.producer_id,
                 producer_epoch=event.producer_epoch,
             )
         )
 
-    scene.world.trace.watchers[ProducerIdentified] = on_identified
+    context.world.trace.watchers[ProducerIdentified] = on_identified

@@ -20,10 +20,10 @@ from tidelog.core.wire.messages.api_19_create_topics import (
     CreateTopicsResponse,
 )
 from tidelog.core.wire.schema import Message
-from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
+from tidelog.worlds.simulator.client import CallFailed, Outcome, WireClient
 from tidelog.worlds.simulator.cluster import SimCluster
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 SESSION_MS = 9_000
 
@@ -32,7 +32,7 @@ class Stage:
     """Three nodes; broker 1 leads `orders`, broker 2 leads `other`, and all hold copies."""
 
     def __init__(self, *, detection: str = "connection") -> None:
-        self.world = World(seed=3)
+        self.world = SimWorld(seed=3)
         self.network = Network(self.world)
         settings = {"tidelog.failure.detection": detection}
         self.cluster = SimCluster(self.world, self.network, settings=settings)
@@ -151,7 +151,7 @@ def test_a_client_that_goes_while_it_waits_is_forgotten(stage: Stage) -> None:
     client.disconnect()
     stage.world.run_for(4 * HELD_MS)
 
-    assert [type(outcome) for outcome in outcomes] == [Trouble]
+    assert [type(outcome) for outcome in outcomes] == [CallFailed]
 
 
 def test_a_broker_that_was_fenced_a_moment_ago_is_still_listed(stage: Stage) -> None:

@@ -17,10 +17,10 @@ from tidelog.core.wire.messages.api_19_create_topics import (
     CreateTopicsResponse,
 )
 from tidelog.core.wire.schema import Message
-from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
+from tidelog.worlds.simulator.client import CallFailed, Outcome, WireClient
 from tidelog.worlds.simulator.cluster import SimCluster
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 VERSION = 12
 CREATE_VERSION = 7
@@ -30,7 +30,7 @@ class Stage:
     """Three nodes and a topic on all of them."""
 
     def __init__(self) -> None:
-        self.world = World(seed=3)
+        self.world = SimWorld(seed=3)
         self.network = Network(self.world)
         self.cluster = SimCluster(self.world, self.network)
         self.cluster.start_all()
@@ -122,7 +122,7 @@ def test_a_client_that_has_gone_is_not_answered(stage: Stage) -> None:
     stage.world.run_for(1_000)
     client.disconnect()
     stage.world.run_for(1_000)
-    assert [type(outcome) for outcome in outcomes] == [Trouble]
+    assert [type(outcome) for outcome in outcomes] == [CallFailed]
 
     stage.cluster.start(2)
     stage.world.run_until(lambda: not stage.cluster.node(1).startup_gate, within_ms=10_000)

@@ -169,7 +169,7 @@ def test_a_power_loss_keeps_every_answered_proposal_and_no_half_of_one(seed: int
                 machine.world.step()
         answered |= set(done)
         run.disk.detach()
-        machine.platter.lose_power()
+        machine.store.lose_power()
 
 
 @pytest.mark.scenario("D4-I3")
@@ -185,7 +185,7 @@ def test_no_block_of_producer_ids_is_given_twice_over_power_losses(seed: int) ->
         for _ in range(chance.randint(0, 6)):
             machine.world.step()
         run.disk.detach()
-        machine.platter.lose_power()
+        machine.store.lose_power()
 
     assert len(set(given)) == len(given)
 
@@ -201,7 +201,7 @@ def test_a_full_disk_answers_nobody_and_fails_the_log() -> None:
     machine = Machine()
     run = machine.start()
     done: list[str] = []
-    machine.platter.fill_up(bytes_left=10)
+    machine.store.fill_up(bytes_left=10)
 
     run.propose(new_topic(1), done, "t1")
     machine.settle()
@@ -227,7 +227,7 @@ def test_a_damaged_log_stops_the_start_with_its_reason() -> None:
 
         def open_log(self, topic_partition: TopicPartition, **keywords: Any) -> Log:
             log = super().open_log(topic_partition, **keywords)
-            machine.platter.flip_bit(SEGMENT, position=position, bit=3)
+            machine.store.flip_bit(SEGMENT, position=position, bit=3)
             return log
 
     with pytest.raises(MetadataUnreadable, match="damaged at offset"):

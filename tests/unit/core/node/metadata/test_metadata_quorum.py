@@ -8,15 +8,15 @@ import pytest
 
 from tests.unit.core.node.quorums import METADATA_DIRECTORY, QuorumCluster
 from tidelog.core.quorum.roles import Role
-from tidelog.worlds.simulator.cluster import NodeLayout
-from tidelog.worlds.simulator.platter import FileNode
+from tidelog.worlds.simulator.cluster import SimNodeLayout
+from tidelog.worlds.simulator.durable_store import FileNode
 
 SESSION = {"tidelog.failure.detection": "session"}
 OBSERVED = (
-    NodeLayout(1, roles=("controller",)),
-    NodeLayout(2, roles=("controller",)),
-    NodeLayout(3, roles=("controller",)),
-    NodeLayout(4, roles=("broker",)),
+    SimNodeLayout(1, roles=("controller",)),
+    SimNodeLayout(2, roles=("controller",)),
+    SimNodeLayout(3, roles=("controller",)),
+    SimNodeLayout(4, roles=("broker",)),
 )
 
 
@@ -225,13 +225,13 @@ def test_a_vote_that_did_not_reach_the_disk_is_never_answered() -> None:
     quorum.come_to_rest()
     quorum.cluster.isolate(1)
     third = quorum.cluster.process(3)
-    third.platter.fail_next_sync()
+    third.store.fail_next_sync()
 
     quorum.until(lambda: not third.is_up)
 
     assert not [line for line in quorum.events("VoteGranted") if "quorum_epoch=2" in line]
     third.lose_power()
-    third.platter.heal()
+    third.store.heal()
     quorum.cluster.start(3)
     quorum.cluster.heal_all()
     quorum.come_to_rest()
@@ -267,7 +267,7 @@ def test_the_quorum_state_is_kafkas_file() -> None:
     quorum = QuorumCluster()
     quorum.come_to_rest()
 
-    found = quorum.cluster.process(2).platter.find(f"{METADATA_DIRECTORY}/quorum-state")
+    found = quorum.cluster.process(2).store.find(f"{METADATA_DIRECTORY}/quorum-state")
 
     assert isinstance(found, FileNode)
     assert json.loads(bytes(found.data)) == {

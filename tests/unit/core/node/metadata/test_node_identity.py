@@ -10,15 +10,15 @@ import pytest
 from tidelog.core.node.metadata.node_identity import CannotStart, NodeIdentity, claim_directories
 from tidelog.core.storage import meta_properties
 from tidelog.worlds.simulator.disk import SimDisk
-from tidelog.worlds.simulator.platter import Platter
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.durable_store import DurableStore
+from tidelog.worlds.simulator.world import SimWorld
 
 
 def a_disk(*directories: str) -> SimDisk:
-    world = World(seed=1)
+    world = SimWorld(seed=1)
     disk = SimDisk(
         world=world,
-        platter=Platter(world.random_for("platter")),
+        store=DurableStore(world.random_for("platter")),
         name="node",
         random=world.random_for("sync"),
         on_synced=lambda file, size_bytes: None,
@@ -42,7 +42,7 @@ def test_a_fresh_node_makes_up_its_cluster_and_keeps_it() -> None:
     disk = a_disk("a", "b")
 
     first = claimed(disk, "a", "b", seed=1)
-    disk.platter.lose_power()
+    disk.store.lose_power()
     second = claimed(disk, "a", "b", seed=2)
 
     assert first == second

@@ -94,7 +94,7 @@ def many_topics(machine: Machine, count: int) -> None:
 
 
 def names_in(machine: Machine) -> list[str]:
-    paths = (path for path, _ in machine.platter.files())
+    paths = (path for path, _ in machine.store.files())
     return [path.rpartition("/")[2] for path in paths if path.startswith(METADATA_DIRECTORY)]
 
 
@@ -140,7 +140,7 @@ def test_a_power_loss_while_snapshots_are_written_loses_nothing(seed: int) -> No
             for _ in range(machine.world.random_for(f"steps/{number}").randint(0, 8)):
                 machine.world.step()
         run.disk.detach()
-        machine.platter.lose_power()
+        machine.store.lose_power()
 
 
 def far_behind() -> QuorumCluster:

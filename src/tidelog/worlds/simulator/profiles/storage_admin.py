@@ -1,4 +1,4 @@
-"""The administrator: makes topics and removes them, deletes records, lists, asks for ids."""
+"""The administrator: creates and deletes topics, deletes records, lists, requests producer ids."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tidelog.judge.history import (
     TopicAsked,
     TopicsListed,
 )
-from tidelog.worlds.simulator.client import Outcome as Answer
-from tidelog.worlds.simulator.client import Trouble
-from tidelog.worlds.simulator.profiles.scene import DELETED, Scene, TopicLife
+from tidelog.worlds.simulator.client import CallFailed
+from tidelog.worlds.simulator.client import Outcome as Reply
+from tidelog.worlds.simulator.profiles.storage_context import DELETED, StorageContext, TrackedTopic
 from tidelog.worlds.simulator.requests import (
     DELETE_BY_ID,
     TopicName,
@@ -38,17 +38,17 @@ CREATE_VERSION = 7
 METADATA_VERSION = 12
 
 
-class Admin:
-    """Does one thing after another."""
+class StorageAdmin:
+    """Sends one random request after another."""
 
-    def __init__(self, scene: Scene, *, topics_max: int) -> None:
-        self.scene = scene
+    def __init__(self, context: StorageContext, *, topics_max: int) -> None:
+        self.context = context
         self.name = "admin"
-        self.random = scene.world.random_for(self.name)
-        self.client = scene.client(self.name)
+        self.random = context.world.random_for(self.name)
+        self.client = context.client(self.name)
         self._topics_max = topics_max
         self._names = 0
-        self._deeds = (
+        self._actions = (
             (self.create, 2),
             (self._delete, 1),
             (self._delete_records, 3),
@@ -58,21 +58,21 @@ class Admin:
         )
 
     def start(self) -> None:
-        self.scene.later(self.random, 20, 400, self._go_on)
+        self.context.later(self.random, 20, 400, self._go_on)
 
     def _go_on(self) -> None:
-        if self.scene.is_over:
+        if self.context.is_over:
             return
         if self.client.in_flight < 2:
-            deeds = [deed for deed, _ in self._deeds]
-            self.random.choices(deeds, [weight for _, weight in self._deeds])[0]()
+            actions = [action for action, _ in self._actions]
+            self.random.choices(actions, [weight for _, weight in self._actions])[0]()
         self.start()
 
     # Topics.
 
     def create(self) -> None:
         """A new topic with settings by chance; some take the name of a deleted one."""
-        if len(self.scene.live_topics()) >= self._topics_max:
+        if len(self.context.live_topics()) >= self._topics_max:
             return
         random = self.random
         reborn = random.random() < 0.3
@@ -81,10 +81,10 @@ class Admin:
         partitions = random.randint(1, 3)
         configs = topic_settings(random)
         request = create_topic(name, partitions=partitions, configs=configs)
-        invoked_us = self.scene.world.now_us
+        invoked_us = self.context.world.now_us
         has_retention = "retention.ms" in configs or "retention.bytes" in configs
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             topic_id: bytes | None = None
             outcome = CallOutcome.UNKNOWN
             if isinstance(answer, CreateTopicsResponse):
@@ -92,57 +92,59 @@ class Admin:
                 outcome = CallOutcome.REFUSED
                 if result.error_code == ErrorCode.NONE:
                     outcome, topic_id = CallOutcome.OK, result.topic_id
-                    self._begin_life(TopicName(name, topic_id), partitions, reborn, has_retention)
+                    self._track_topic(TopicName(name, topic_id), partitions, reborn, has_retention)
                 elif result.error_code == ErrorCode.REQUEST_TIMED_OUT:
                     outcome = CallOutcome.UNKNOWN
                 elif result.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                    self.scene.complain(
+                    self.context.report_anomaly(
                         UNEXPECTED_ANSWER,
                         name,
                         request=f"create {configs}",
                         answer=result.error_code,
                     )
-            self._asked(name, True, outcome, topic_id, invoked_us)
+            self._record_topic_call(name, True, outcome, topic_id, invoked_us)
 
         self.client.call(request, CREATE_VERSION, on_answer)
 
-    def _begin_life(
+    def _track_topic(
         self, name: TopicName, partitions: int, by_id_only: bool, retention: bool
     ) -> None:
-        life = TopicLife(name, partitions, by_id_only, retention)
-        self.scene.topics.append(life)
+        topic = TrackedTopic(name, partitions, by_id_only, retention)
+        self.context.topics.append(topic)
         if retention:
             for index in range(partitions):
-                self.scene.record(
+                self.context.record(
                     HeadDeleted(
-                        at_us=self.scene.world.now_us,
-                        partition=life.key(index),
+                        at_us=self.context.world.now_us,
+                        partition=topic.key(index),
                         below_offset=None,
                     )
                 )
 
     def _delete(self) -> None:
-        topics = self.scene.live_topics()
+        topics = self.context.live_topics()
         if len(topics) < 2:
             return
-        life = self.random.choice(topics)
-        life.is_deleted = True
-        invoked_us = self.scene.world.now_us
+        topic = self.random.choice(topics)
+        topic.is_deleted = True
+        invoked_us = self.context.world.now_us
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             outcome = CallOutcome.UNKNOWN
             if isinstance(answer, DeleteTopicsResponse):
                 code = answer.responses[0].error_code
                 outcome = CallOutcome.OK if code == ErrorCode.NONE else CallOutcome.REFUSED
                 if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID):
-                    self.scene.complain(
-                        UNEXPECTED_ANSWER, life.name.name, request="delete", answer=code
+                    self.context.report_anomaly(
+                        UNEXPECTED_ANSWER, topic.name.name, request="delete", answer=code
                     )
-            self._asked(life.name.name, False, outcome, life.name.topic_id, invoked_us)
+            self._record_topic_call(
+                topic.name.name, False, outcome, topic.name.topic_id, invoked_us
+            )
 
-        self.client.call(delete_topic(life.name), DELETE_BY_ID, on_answer)
+        self.client.call(delete_topic(topic.name), DELETE_BY_ID, on_answer)
 
-    def _asked(
+    def _record_topic_call(
         self,
         name: str,
         creation: bool,
@@ -150,9 +152,9 @@ class Admin:
         topic_id: bytes | None,
         invoked_us: int,
     ) -> None:
-        self.scene.record(
+        self.context.record(
             TopicAsked(
-                at_us=self.scene.world.now_us,
+                at_us=self.context.world.now_us,
                 invoked_us=invoked_us,
                 topic=name,
                 is_creation=creation,
@@ -162,13 +164,13 @@ class Admin:
         )
 
     def list_all(self) -> None:
-        invoked_us = self.scene.world.now_us
+        invoked_us = self.context.world.now_us
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, MetadataResponse):
-                self.scene.record(
+                self.context.record(
                     TopicsListed(
-                        at_us=self.scene.world.now_us,
+                        at_us=self.context.world.now_us,
                         invoked_us=invoked_us,
                         topics=tuple((str(t.name), t.topic_id.hex()) for t in answer.topics),
                     )
@@ -179,15 +181,17 @@ class Admin:
     # Records.
 
     def _delete_records(self) -> None:
-        place = self.scene.any_place(self.random)
-        if place is None or place.topic.by_id_only:
+        topic_partition = self.context.any_partition(self.random)
+        if topic_partition is None or topic_partition.topic.by_id_only:
             return
-        offset = self.random.randint(0, place.topic.ends.get(place.index, 0))
-        self.scene.record(
-            HeadDeleted(at_us=self.scene.world.now_us, partition=place.key, below_offset=offset)
+        offset = self.random.randint(0, topic_partition.topic.ends.get(topic_partition.index, 0))
+        self.context.record(
+            HeadDeleted(
+                at_us=self.context.world.now_us, partition=topic_partition.key, below_offset=offset
+            )
         )
 
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, DeleteRecordsResponse):
                 code = answer.topics[0].partitions[0].error_code
                 foreseen = (
@@ -195,18 +199,25 @@ class Admin:
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                     ErrorCode.KAFKA_STORAGE_ERROR,
                 )
-                if code not in foreseen and not (code in DELETED and place.topic.is_deleted):
-                    self.scene.complain(
-                        UNEXPECTED_ANSWER, place.key, request="delete records", answer=code
+                if code not in foreseen and not (
+                    code in DELETED and topic_partition.topic.is_deleted
+                ):
+                    self.context.report_anomaly(
+                        UNEXPECTED_ANSWER,
+                        topic_partition.key,
+                        request="delete records",
+                        answer=code,
                     )
 
-        self.client.call(delete_records(place.topic.name, place.index, offset), 2, on_answer)
+        self.client.call(
+            delete_records(topic_partition.topic.name, topic_partition.index, offset), 2, on_answer
+        )
 
     def _list_offset(self) -> None:
-        place = self.scene.any_place(self.random)
-        if place is None or place.topic.by_id_only:
+        topic_partition = self.context.any_partition(self.random)
+        if topic_partition is None or topic_partition.topic.by_id_only:
             return
-        wall_ms = self.scene.process.wall_ms(self.scene.world.now_ms)
+        wall_ms = self.context.process.wall_ms(self.context.world.now_ms)
         timestamp_ms = self.random.choice(
             (
                 EARLIEST_TIMESTAMP,
@@ -216,8 +227,8 @@ class Admin:
             )
         )
 
-        def on_answer(answer: Answer) -> None:
-            if isinstance(answer, Trouble):
+        def on_answer(answer: Reply) -> None:
+            if isinstance(answer, CallFailed):
                 return
             code = list_offset_answer(answer).error_code
             foreseen = (
@@ -225,19 +236,23 @@ class Admin:
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 ErrorCode.OFFSET_NOT_AVAILABLE,
             )
-            if code not in foreseen and not (code in DELETED and place.topic.is_deleted):
-                self.scene.complain(
-                    UNEXPECTED_ANSWER, place.key, request="list offsets", answer=code
+            if code not in foreseen and not (code in DELETED and topic_partition.topic.is_deleted):
+                self.context.report_anomaly(
+                    UNEXPECTED_ANSWER, topic_partition.key, request="list offsets", answer=code
                 )
 
-        self.client.call(list_offset(place.topic.name, place.index, timestamp_ms), 7, on_answer)
+        self.client.call(
+            list_offset(topic_partition.topic.name, topic_partition.index, timestamp_ms),
+            7,
+            on_answer,
+        )
 
     def _ask_for_id(self) -> None:
-        def on_answer(answer: Answer) -> None:
+        def on_answer(answer: Reply) -> None:
             if isinstance(answer, InitProducerIdResponse) and answer.error_code == ErrorCode.NONE:
-                self.scene.record(
+                self.context.record(
                     ProducerIdGiven(
-                        at_us=self.scene.world.now_us,
+                        at_us=self.context.world.now_us,
                         producer_id=answer.producer_id,
                         producer_epoch=answer.producer_epoch,
                     )

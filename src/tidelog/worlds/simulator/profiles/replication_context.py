@@ -1,4 +1,4 @@
-"""The scene of a replication run: a cluster, the clients' history, and who watches both."""
+"""What a replication run shares: the cluster, the clients' history, and the observers of both."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tidelog.judge.anomalies import Anomaly, AnomalyKind
 from tidelog.judge.history import CallOutcome, Operation, Wrote
 from tidelog.worlds.simulator.cluster import SimCluster, host_of
 from tidelog.worlds.simulator.disk import SimDisk
+from tidelog.worlds.simulator.durable_store import DurableStore
 from tidelog.worlds.simulator.network import Conditions, Network
 from tidelog.worlds.simulator.observation import Observation
-from tidelog.worlds.simulator.platter import Platter
 from tidelog.worlds.simulator.profiles.replication_plan import ReplicationPlan
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 CHECK_EVERY_TICKS = 20
 USUAL = Conditions(chop_chance=0.03)
 """A network in which nothing is wrong; frames come in pieces now and then."""
 
 
-class ReplicationScene:
+class ReplicationContext:
     """Everything that actors, faults and judges share."""
 
     def __init__(self, plan: ReplicationPlan, *, disk_type: type[SimDisk]) -> None:
         self.plan = plan
-        self.world = World(seed=plan.seed)
+        self.world = SimWorld(seed=plan.seed)
         self.network = Network(self.world, conditions=USUAL)
         self.cluster = SimCluster(
             self.world,
@@ -39,31 +39,35 @@ class ReplicationScene:
         )
         for process in self.cluster.processes.values():
             random = self.world.random_for(f"{process.name}/platter")
-            process.platter = Platter(random, page_bytes=plan.page_bytes)
+            process.store = DurableStore(random, page_bytes=plan.page_bytes)
         self.observation = Observation(self.cluster)
         self.checker = self.observation.checker
         self.history: list[Operation] = []
         self.anomalies: list[Anomaly] = []
-        self.places: list[TopicPartition] = []
+        self.topic_partitions: list[TopicPartition] = []
         """Partitions that clients may use: created, and not about to be deleted."""
         self.deleted: set[str] = set()
-        """Topics whose deletion was asked for."""
+        """Topics whose deletion was requested."""
         self.is_over = False
-        """Nobody begins anything new."""
+        """No actor begins anything new."""
         self.is_healed = False
         """The faults are over."""
         self.operations = 0
         self._open: dict[str, Wrote] = {}
         self._payloads = 0
 
-    # Places.
+    # Partitions.
 
     def add_topic(self, name: str, partitions: int) -> None:
-        self.places += [TopicPartition(name, index) for index in range(partitions)]
+        self.topic_partitions += [TopicPartition(name, index) for index in range(partitions)]
 
     def forget_topic(self, name: str) -> None:
         self.deleted.add(name)
-        self.places = [place for place in self.places if place.topic != name]
+        self.topic_partitions = [
+            topic_partition
+            for topic_partition in self.topic_partitions
+            if topic_partition.topic != name
+        ]
 
     def leader_of(self, partition: str) -> int | None:
         """As the newest metadata says."""
@@ -71,7 +75,7 @@ class ReplicationScene:
         return known.leader if known is not None else None
 
     def log_start(self, partition: str) -> int:
-        """Where a reader that lost its place may begin again."""
+        """Where a reader that lost its position may begin again."""
         leader = self.leader_of(partition)
         return 0 if leader is None else self.checker.model.log_copy(partition, leader).start_offset
 
@@ -94,7 +98,7 @@ class ReplicationScene:
         return f"{who}.{self._payloads}"
 
     def begin_write(self, write: Wrote) -> None:
-        """Until it is told otherwise, its fate is unknown."""
+        """Until its outcome is recorded, it is unknown."""
         assert write.outcome is CallOutcome.UNKNOWN
         self._open[write.payloads[0]] = write
 
@@ -113,8 +117,8 @@ class ReplicationScene:
         for write in list(self._open.values()):
             self.record(write)
 
-    def complain(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
-        """Something that no history is needed to condemn."""
+    def report_anomaly(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
+        """An anomaly that is found without the history."""
         self.anomalies.append(kind.found(at_us=self.world.now_us, partition=partition, **evidence))
 
     def later(self, random: Random, low_ms: int, high_ms: int, act: Callable[[], None]) -> None:

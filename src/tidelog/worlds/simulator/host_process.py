@@ -1,10 +1,10 @@
-"""A program on a host: it hears one thing after another, and acts at the end of a tick.
+"""A process on a host: it handles one event after another, and sends at the end of a tick.
 
-Broker processes (life.py) and clients (client_host.py) are both programs. What happens to one is
-heard in order, one happening per step of the world; while the program is paused it queues up. What
-a machine wishes to send is kept until the end of the tick, as the real shell does. The end of a
-tick is an event of its own, so several happenings may share a tick, and a crash may fall between
-a happening and what follows from it.
+Broker processes (node_process.py) and clients (client_host.py) are both host processes. Events are
+delivered in order, one per step of the world; while the process is paused they queue up. What a
+machine sends is kept until the end of the tick, as the real runtime does. The end of a tick is a
+step of its own, so several events may share a tick, and a crash may fall between an event and what
+follows from it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Protocol
 from tidelog.core.wire.frames import PartialFrameBudget
 from tidelog.worlds.simulator.link import ANSWER_BYTES_MAX, OutgoingLink
 from tidelog.worlds.simulator.network import Network
-from tidelog.worlds.simulator.world import Scheduled, World
+from tidelog.worlds.simulator.world import Scheduled, SimWorld
 
 TICK_US_MAX = 40
 BUDGET_BYTES_MAX = 4 * ANSWER_BYTES_MAX
 
 
 class Machine(Protocol):
-    """What every program tells its machine: a node and a client alike."""
+    """The events that a process passes to its machine, be it a node or a client."""
 
     def on_link_opened(self, link: int, now_ms: int) -> None: ...
     def on_link_closed(self, link: int, reason: str, now_ms: int) -> None: ...
@@ -33,12 +33,12 @@ class Machine(Protocol):
     def end_of_tick(self, now_ms: int) -> None: ...
 
 
-class Program:
-    """The ears and hands of one machine: connect, send, disconnect and arm."""
+class HostProcess:
+    """Network and timer of one machine: connect, send, disconnect and arm."""
 
     machine: Machine
 
-    def __init__(self, *, world: World, network: Network, host: str, random: Random) -> None:
+    def __init__(self, *, world: SimWorld, network: Network, host: str, random: Random) -> None:
         self.world = world
         self.network = network
         self.host = host
@@ -53,7 +53,7 @@ class Program:
         self._tick: Scheduled | None = None
         self._timer: Scheduled | None = None
 
-    # What the machine wishes.
+    # What the machine asks for.
 
     def connect(self, link: int, host: str, port: int, purpose: str) -> None:
         """Hosts have names here, and one listener each: the port does not matter."""
@@ -63,7 +63,7 @@ class Program:
     def send(self, link: int, parts: Sequence[bytes | bytearray | memoryview]) -> None:
         known = self._links.get(link)
         if known is None:
-            return  # it has ended, and the machine will hear so
+            return  # it has ended, and the machine will be informed
         if not known.unsent:
             self._talking.append(known)
         known.unsent.extend(parts)
@@ -81,16 +81,16 @@ class Program:
             self._timer.cancel()
         self._timer = self.world.at(deadline_us, self._ring)
 
-    # What happens to the program.
+    # Events of the process.
 
-    def hear(self, happening: Callable[[], None]) -> None:
+    def deliver(self, event: Callable[[], None]) -> None:
         """Deliver something to the machine, now or when it is awake again."""
         if self.is_over:
             return
         if self.is_paused or self._backlog:
-            self._backlog.append(happening)
+            self._backlog.append(event)
         else:
-            self._tell(happening)
+            self._run_event(event)
 
     def pause(self) -> None:
         self.is_paused = True
@@ -117,7 +117,7 @@ class Program:
         if not self._is_ending():
             self._send_all()
 
-    # What links say.
+    # Events of links.
 
     def link_opened(self, link: int) -> None:
         self.machine.on_link_opened(link, self.world.now_ms)
@@ -137,18 +137,18 @@ class Program:
             link.send_unsent()
 
     def _is_ending(self) -> bool:
-        """Whether the program came to its end by what it heard."""
+        """Whether the process ended while it handled the event."""
         return self.is_over
 
     def _drain(self) -> None:
         """One waiting event per step, so that others may come between."""
         if self._backlog and not self.is_paused and not self.is_over:
-            self._tell(self._backlog.popleft())
+            self._run_event(self._backlog.popleft())
             if self._backlog:
                 self.world.after(0, self._drain)
 
-    def _tell(self, happening: Callable[[], None]) -> None:
-        happening()
+    def _run_event(self, event: Callable[[], None]) -> None:
+        event()
         if not self._is_ending() and self._tick is None:
             delay_us = int(self.random.random() * (TICK_US_MAX + 1))
             self._tick = self.world.after(delay_us, self._end_tick)
@@ -156,12 +156,12 @@ class Program:
     def _end_tick(self) -> None:
         if self.is_paused:
             self._tick = None
-            self.hear(_nothing)  # a tick follows whatever is heard after waking
+            self.deliver(_nothing)  # a tick follows whatever is delivered after waking
         else:
             self.flush()
 
     def _ring(self) -> None:
-        self.hear(self._on_timer)
+        self.deliver(self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None

@@ -6,16 +6,23 @@ from collections.abc import Sequence
 
 import pytest
 
-from tidelog.worlds.simulator.shrinking import Fails, Shrinker
-from tidelog.worlds.simulator.steps import BadChoice, Chosen, Step, choose, from_text, to_text
+from tidelog.worlds.simulator.step_shrinker import Fails, Shrinker
+from tidelog.worlds.simulator.steps import (
+    BadChoice,
+    ChosenStep,
+    PlanStep,
+    choose,
+    from_text,
+    to_text,
+)
 
-STEPS = [Step(100 * number, "kill", (f"node-{number}",), 800) for number in range(40)]
+STEPS = [PlanStep(100 * number, "kill", (f"node-{number}",), 800) for number in range(40)]
 
 
 def needs(*numbers: int, for_ms: int = 0) -> Fails:
     """Fails if all of these are there and the last one lasts long enough."""
 
-    def fails(chosen: Sequence[Chosen]) -> bool:
+    def fails(chosen: Sequence[ChosenStep]) -> bool:
         left = {step.at_ms // 100: step.for_ms for step in choose(STEPS, chosen)}
         return set(numbers) <= set(left) and left[numbers[-1]] >= for_ms
 
@@ -30,9 +37,9 @@ def test_only_the_steps_that_matter_are_left(numbers: tuple[int, ...]) -> None:
 
 
 def test_what_lasts_is_made_to_last_less_long_as_far_as_it_still_fails() -> None:
-    assert Shrinker(needs(9, for_ms=100)).shrink(STEPS) == [Chosen(9, 100)]
-    assert Shrinker(needs(9, for_ms=101)).shrink(STEPS) == [Chosen(9, 400)]
-    assert Shrinker(needs(9, for_ms=401)).shrink(STEPS) == [Chosen(9)]
+    assert Shrinker(needs(9, for_ms=100)).shrink(STEPS) == [ChosenStep(9, 100)]
+    assert Shrinker(needs(9, for_ms=101)).shrink(STEPS) == [ChosenStep(9, 400)]
+    assert Shrinker(needs(9, for_ms=401)).shrink(STEPS) == [ChosenStep(9)]
 
 
 def test_a_run_that_fails_without_any_step_has_an_empty_story() -> None:
@@ -49,7 +56,7 @@ def test_the_number_of_tries_is_bounded() -> None:
 
 
 def test_a_choice_is_told_as_text_and_read_again() -> None:
-    chosen = [Chosen(3), Chosen(7, 200)]
+    chosen = [ChosenStep(3), ChosenStep(7, 200)]
 
     assert to_text(chosen) == "3,7/200"
     assert from_text("3,7/200", count=40) == chosen

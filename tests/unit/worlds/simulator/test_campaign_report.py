@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from tidelog.judge.anomalies import LOST, Anomaly
-from tidelog.worlds.simulator.reporting import Progress, command, pace_of, tell_story
-from tidelog.worlds.simulator.steps import Chosen
+from tidelog.worlds.simulator.campaign_report import Progress, command, print_story, seed_summary
+from tidelog.worlds.simulator.steps import ChosenStep
 from tidelog.worlds.simulator.verdict import Verdict
 
 RECORD_LOST = LOST.found(
@@ -71,7 +71,7 @@ def test_a_story_ends_with_what_broke_and_how_to_see_it(
 ) -> None:
     failed = verdict(anomalies=(RECORD_LOST,), story=("   300 ms  kill node-2 for 30 ms",))
 
-    tell_story("replication", failed, [Chosen(4), Chosen(7, 30)], None, tries=11)
+    print_story("replication", failed, [ChosenStep(4), ChosenStep(7, 30)], None, tries=11)
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "  the story of seed 9, after 11 tries with fewer steps:"
@@ -81,7 +81,7 @@ def test_a_story_ends_with_what_broke_and_how_to_see_it(
 
 
 def test_a_seed_is_told_in_one_line_with_its_pace() -> None:
-    assert pace_of(verdict()) == (
+    assert seed_summary(verdict()) == (
         "seed 9: 5 steps, 3,000 operations (6,000 per CPU-second), "
         "12 elections (24.0 per CPU-second), 0.50 CPU-seconds"
     )

@@ -1,8 +1,8 @@
-"""One life of a process: a node over the simulated ports, from its start to its end.
+"""One run of a broker process: a node over the simulated ports, from its start to its end.
 
-It is a program (program.py) that also listens: bytes of a connection go through the real frame
+It is a host process that also listens: bytes of a connection go through the real frame
 reader to the node, and answers leave at the end of the tick. A node that is asked to stop may need
-time to hand over what it leads, so the life goes on until it is ready or time is up.
+time to hand over what it leads, so the process runs on until it is ready or time is up.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from tidelog.core.node.metadata.node_identity import CannotStart
 from tidelog.core.node.ports import Outbox, Part
 from tidelog.core.storage.disk import Disk, DiskError, File
 from tidelog.core.wire.frames import FrameReader
-from tidelog.worlds.simulator.connection import Connection
+from tidelog.worlds.simulator.connection import ServerConnection
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
+from tidelog.worlds.simulator.host_process import HostProcess, Machine
 from tidelog.worlds.simulator.network import End
-from tidelog.worlds.simulator.program import Machine, Program
 from tidelog.worlds.simulator.world import Scheduled
 
 if TYPE_CHECKING:
-    from tidelog.worlds.simulator.process import Process
+    from tidelog.worlds.simulator.process import SimProcess
 
 REQUEST_BYTES_MAX = 4 * 1024 * 1024
 SLOW_SEND_CHANCE = 0.1
 SLOW_SEND_US_MAX = 20_000
 STOP_WITHIN_MS = 5_000
-"""A node that was asked to stop and is not ready by then is stopped as it is, as in real life."""
+"""A stopping node that is not ready by then is stopped as it is, as a real one is killed."""
 
 
 class NodeLike(Machine, Protocol):
-    """What the world tells a node; core.node.node.Node is one."""
+    """The events that a node takes; core.node.node.Node is one."""
 
     def start(self, now_ms: int) -> None: ...
     def on_connection_opened(self, connection: int, peer: str, now_ms: int) -> None: ...
@@ -64,30 +64,32 @@ NodeFactory = Callable[[Ports], NodeLike]
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionDropped:
+class ConnectionClosedByNode:
     """The process closed a connection of its own will."""
 
     connection: int
     reason: str
 
 
-class Life(Program):
+class NodeProcess(HostProcess):
     """From start to end, never reused. It is also the node's Outbox."""
 
-    def __init__(self, process: Process, make_node: NodeFactory, disk_type: type[SimDisk]) -> None:
+    def __init__(
+        self, process: SimProcess, make_node: NodeFactory, disk_type: type[SimDisk]
+    ) -> None:
         super().__init__(
             world=process.world, network=process.network, host=process.name, random=process.random
         )
         self._process = process
-        self._connections: dict[int, Connection] = {}
-        self._replying: list[Connection] = []
+        self._connections: dict[int, ServerConnection] = {}
+        self._replying: list[ServerConnection] = []
         self._next_connection = 1
         self._halt_reason: str | None = None
         self._stop_limit: Scheduled | None = None
         self._ticks = 0
         self.disk = disk_type(
             world=process.world,
-            platter=process.platter,
+            store=process.store,
             name=process.name,
             random=process.world.random_for(f"{process.name}/sync/{process.runs}"),
             on_synced=self._on_synced,
@@ -107,17 +109,17 @@ class Life(Program):
     def begin(self) -> None:
         self.network.listen(self.host, self._accept)
         try:
-            self._tell(lambda: self.node.start(self.world.now_ms))
+            self._run_event(lambda: self.node.start(self.world.now_ms))
         except (DiskError, CannotStart) as error:
             self._process.halted(f"cannot start: {error}")
 
     def begin_stop(self) -> None:
-        """The node may hand over first; the life ends when it is ready."""
+        """The node may hand over first; the process ends when it is ready."""
         if self.is_paused:
             self.wake()
         if self._stop_limit is None and not self.is_over:
             self._stop_limit = self.world.after(STOP_WITHIN_MS * 1_000, self._process.finish_stop)
-            self._tell(lambda: self.node.begin_stop(self.world.now_ms))
+            self._run_event(lambda: self.node.begin_stop(self.world.now_ms))
             self._stop_if_ready()
 
     def finish_stop(self) -> None:
@@ -131,7 +133,7 @@ class Life(Program):
         self.disk.detach()
         self._forget_stop_limit()
 
-    # The outbox: what a listening program has besides links.
+    # The outbox: what a listening process has besides links.
 
     def reply(self, connection: int, parts: Sequence[Part]) -> None:
         known = self._connections.get(connection)
@@ -143,9 +145,9 @@ class Life(Program):
     def close(self, connection: int, reason: str) -> None:
         known = self._connections.get(connection)
         if known is not None:
-            self._process.emit(ConnectionDropped(connection, reason))
+            self._process.emit(ConnectionClosedByNode(connection, reason))
             known.close_after_replies()
-            self.world.after(0, lambda: self.hear(lambda: self.connection_closed(connection)))
+            self.world.after(0, lambda: self.deliver(lambda: self.connection_closed(connection)))
 
     def pause_reading(self, connection: int) -> None:
         if connection in self._connections:
@@ -155,13 +157,13 @@ class Life(Program):
         known = self._connections.get(connection)
         if known is not None and not known.is_reading:
             known.is_reading = True
-            self.world.after(0, lambda: self.hear(known.read_on))
+            self.world.after(0, lambda: self.deliver(known.read_on))
 
     def halt(self, reason: str) -> None:
         if self._halt_reason is None:
             self._halt_reason = reason
 
-    # What happens to the process, each as one step.
+    # Events of the process, each as one step.
 
     def flush(self) -> None:
         super().flush()
@@ -183,10 +185,10 @@ class Life(Program):
             self.node.on_connection_closed(number, self.world.now_ms)
 
     def connection_failed(self, number: int, reason: str) -> None:
-        """The shell drops a connection and tells the node."""
+        """Drop a connection and inform the node."""
         known = self._connections.get(number)
         if known is not None:
-            self._process.emit(ConnectionDropped(number, reason))
+            self._process.emit(ConnectionClosedByNode(number, reason))
             self.connection_closed(number)
             known.close_after_replies()
 
@@ -221,16 +223,16 @@ class Life(Program):
             self._process.finish_stop()
 
     def _on_synced(self, file: SimFile, size_bytes: int) -> None:
-        self.hear(lambda: self.node.on_synced(file, size_bytes, self.world.now_ms))
+        self.deliver(lambda: self.node.on_synced(file, size_bytes, self.world.now_ms))
 
     def _on_sync_failed(self, file: SimFile, reason: str) -> None:
-        self.hear(lambda: self.node.on_sync_failed(file, reason, self.world.now_ms))
+        self.deliver(lambda: self.node.on_sync_failed(file, reason, self.world.now_ms))
 
-    def _accept(self, end: End) -> Connection:
+    def _accept(self, end: End) -> ServerConnection:
         number = self._next_connection
         self._next_connection += 1
-        known = Connection(self, number, end, FrameReader(REQUEST_BYTES_MAX, self.budget))
+        known = ServerConnection(self, number, end, FrameReader(REQUEST_BYTES_MAX, self.budget))
         self._connections[number] = known
         peer = end.remote
-        self.hear(lambda: self.node.on_connection_opened(number, peer, self.world.now_ms))
+        self.deliver(lambda: self.node.on_connection_opened(number, peer, self.world.now_ms))
         return known

@@ -1,7 +1,7 @@
-"""The scene of a storage run: one broker, its topics as clients know them, and the history.
+"""What a storage run shares: one broker, its topics as clients know them, and the history.
 
-Actors (writers, readers, an administrator) ask and write down what they were told. Whoever hurts
-the broker writes down the excuse: `Keeper` watches every end of the broker's life for that.
+Actors (writers, readers, an administrator) send requests and record the replies. Faults that may
+lose records are recorded as excuses: `LossRecorder` watches every end of a broker's run for that.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tidelog.judge.anomalies import Anomaly, AnomalyKind
 from tidelog.judge.history import CallOutcome, MediumDamaged, Operation, PowerLost, Wrote
 from tidelog.worlds.simulator.client import WireClient
 from tidelog.worlds.simulator.network import Conditions, Network
-from tidelog.worlds.simulator.process import Process
+from tidelog.worlds.simulator.process import SimProcess
 from tidelog.worlds.simulator.requests import TopicName
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 BROKER = "broker-1"
 
 
 @dataclass(slots=True, eq=False)
-class TopicLife:
+class TrackedTopic:
     """One topic from its creation to its deletion; a namesake is another one."""
 
     name: TopicName
     partitions: int
     by_id_only: bool
-    """The name is used again in this run, so only its id says which life is meant."""
+    """The name is used again in this run, so only the id tells the topics apart."""
     retention: bool
     is_deleted: bool = False
     ends: dict[int, int] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class TopicLife:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A partition of a topic's life."""
+class TrackedPartition:
+    """A partition of a tracked topic."""
 
-    topic: TopicLife
+    topic: TrackedTopic
     index: int
 
     @property
@@ -55,7 +55,7 @@ class Place:
 
 
 class Actor(Protocol):
-    """Somebody who works on the scene until it is over."""
+    """A client that works until the run is over."""
 
     name: str
     client: WireClient
@@ -63,47 +63,49 @@ class Actor(Protocol):
     def start(self) -> None: ...
 
 
-class Scene:
+class StorageContext:
     """Everything that the actors share."""
 
-    def __init__(self, world: World, process: Process, network: Network, *, fsync: str) -> None:
+    def __init__(
+        self, world: SimWorld, process: SimProcess, network: Network, *, fsync: str
+    ) -> None:
         self.world = world
         self.process = process
         self.network = network
         self.fsync = fsync
-        self.topics: list[TopicLife] = []
+        self.topics: list[TrackedTopic] = []
         self.history: list[Operation] = []
         self.anomalies: list[Anomaly] = []
         self.is_over = False
         self.damages: dict[str, list[tuple[int, int]]] = {}
         self.operations = 0
         self.unfinished: dict[tuple[str, ...], Wrote] = {}
-        """Writes whose fate nobody has written down yet, by their payloads."""
+        """Writes whose outcome is not recorded yet, by their payloads."""
         self._payloads = 0
 
     def client(self, name: str) -> WireClient:
         return WireClient(world=self.world, network=self.network, name=name, server=BROKER)
 
-    def live_topics(self) -> list[TopicLife]:
+    def live_topics(self) -> list[TrackedTopic]:
         return [topic for topic in self.topics if not topic.is_deleted]
 
-    def any_place(self, random: Random) -> Place | None:
+    def any_partition(self, random: Random) -> TrackedPartition | None:
         topics = self.live_topics()
         if not topics:
             return None
         topic = random.choice(topics)
-        return Place(topic, random.randrange(topic.partitions))
+        return TrackedPartition(topic, random.randrange(topic.partitions))
 
     def new_payload(self, who: str) -> str:
         self._payloads += 1
         return f"{who}.{self._payloads}"
 
-    def begin_write(self, place: Place, payloads: tuple[str, ...]) -> None:
+    def begin_write(self, topic_partition: TrackedPartition, payloads: tuple[str, ...]) -> None:
         now_us = self.world.now_us
         self.unfinished[payloads] = Wrote(
             at_us=now_us,
             invoked_us=now_us,
-            partition=place.key,
+            partition=topic_partition.key,
             payloads=payloads,
             outcome=CallOutcome.UNKNOWN,
         )
@@ -120,8 +122,8 @@ class Scene:
         for write in list(self.unfinished.values()):
             self.record(write)
 
-    def complain(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
-        """Something that no history is needed to condemn."""
+    def report_anomaly(self, kind: AnomalyKind, partition: str, **evidence: object) -> None:
+        """An anomaly that is found without the history."""
         self.anomalies.append(kind.found(at_us=self.world.now_us, partition=partition, **evidence))
 
     def was_excused(self, key: str, since_us: int) -> bool:
@@ -137,55 +139,55 @@ class Scene:
         self.world.after(random.randint(low_ms * 1_000, high_ms * 1_000), act)
 
 
-class Keeper:
-    """Writes down the excuses: what may be missing after the broker's life has ended so."""
+class LossRecorder:
+    """Records the excuses: what may be missing after the broker's run has ended so."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+    def __init__(self, context: StorageContext) -> None:
+        self._context = context
         self._floors: dict[str, int] = {}
         self._dropped_pages = 0
-        scene.process.on_ending = self.on_ending
+        context.process.on_ending = self.on_ending
 
     def on_ending(self, how: str) -> None:
         self._note_floors()
-        platter = self._scene.process.platter
-        if platter.dropped_pages > self._dropped_pages:
-            self._dropped_pages = platter.dropped_pages
-            self.unplug("pages dropped by a failed sync")
+        store = self._context.process.store
+        if store.dropped_pages > self._dropped_pages:
+            self._dropped_pages = store.dropped_pages
+            self.record_losses("pages dropped by a failed sync")
         if how == "power lost":
-            self.unplug(how)
+            self.record_losses(how)
         if how != "stopped":
             self._repeat_damages()
 
-    def unplug(self, because: str) -> None:
+    def record_losses(self, because: str) -> None:
         """Whatever the broker had not called safe may be gone, in every partition."""
-        for topic in self._scene.topics:
+        for topic in self._context.topics:
             for index in range(topic.partitions):
                 key = topic.key(index)
-                self._scene.record(
+                self._context.record(
                     PowerLost(
-                        at_us=self._scene.world.now_us,
+                        at_us=self._context.world.now_us,
                         partition=key,
                         floor_offset=self._floors.get(key, 0),
                         because=because,
                     )
                 )
 
-    def damage(self, place: Place, start_offset: int, end_offset: int) -> None:
-        self._scene.damages.setdefault(place.key, []).append((start_offset, end_offset))
-        self._write_down_damage(place.key, start_offset, end_offset, may_be_cut=False)
+    def damage(self, topic_partition: TrackedPartition, start_offset: int, end_offset: int) -> None:
+        self._context.damages.setdefault(topic_partition.key, []).append((start_offset, end_offset))
+        self._record_damage(topic_partition.key, start_offset, end_offset, may_be_cut=False)
 
     def _repeat_damages(self) -> None:
-        for key in sorted(self._scene.damages):
-            for start_offset, end_offset in self._scene.damages[key]:
-                self._write_down_damage(key, start_offset, end_offset, may_be_cut=True)
+        for key in sorted(self._context.damages):
+            for start_offset, end_offset in self._context.damages[key]:
+                self._record_damage(key, start_offset, end_offset, may_be_cut=True)
 
-    def _write_down_damage(
+    def _record_damage(
         self, key: str, start_offset: int, end_offset: int, *, may_be_cut: bool
     ) -> None:
-        self._scene.record(
+        self._context.record(
             MediumDamaged(
-                at_us=self._scene.world.now_us,
+                at_us=self._context.world.now_us,
                 partition=key,
                 start_offset=start_offset,
                 end_offset=end_offset,
@@ -198,19 +200,19 @@ class Keeper:
 
         Only where bits were flipped, a cut may lie below the floor and new records behind the cut.
         """
-        for topic in self._scene.live_topics():
+        for topic in self._context.live_topics():
             for index in range(topic.partitions):
-                partition = find_partition(self._scene.process, topic, index)
+                partition = find_partition(self._context.process, topic, index)
                 if partition is not None:
                     key, floor = topic.key(index), partition.log.synced_end_offset
-                    if key not in self._scene.damages:
+                    if key not in self._context.damages:
                         floor = max(floor, self._floors.get(key, 0))
                     self._floors[key] = floor
 
 
-def find_partition(process: Process, topic: TopicLife, index: int) -> Partition | None:
+def find_partition(process: SimProcess, topic: TrackedTopic, index: int) -> Partition | None:
     """The broker's own object: for reading its claims, never for changing it."""
-    node = process.life.node if process.life is not None else None
+    node = process.running.node if process.running is not None else None
     return node.partition_by_id(topic.name.topic_id, index) if isinstance(node, Node) else None
 
 
@@ -221,5 +223,5 @@ DELETED = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""What a client may hear about a topic that is gone."""
+"""Errors that a client may get for a topic that is gone."""
 GOOD = Conditions()

@@ -1,7 +1,7 @@
-"""A stage for stories: one broker, one client, and words for what happens to them.
+"""One simulated broker with one client, for stories: requests, restarts and faults as methods.
 
-Every call that asks the broker runs the world until the answer is there; nothing here knows more
-than a client does, except where it looks at the platter.
+Every request runs the world until the reply is there. Only what a client knows is used, except
+where files are read from the store.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.node.node import Node
+from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.messages.api_01_fetch import PartitionData
 from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
@@ -24,34 +26,34 @@ from tidelog.core.wire.schema import Message
 from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
 from tidelog.judge.history import Seen
 from tidelog.worlds.simulator import requests
-from tidelog.worlds.simulator.client import Outcome, Trouble, WireClient
+from tidelog.worlds.simulator.client import CallFailed, Outcome, WireClient
 from tidelog.worlds.simulator.network import Network
+from tidelog.worlds.simulator.node_process import NodeFactory, Ports
 from tidelog.worlds.simulator.payloads import read_answer, to_value
-from tidelog.worlds.simulator.process import Process
-from tidelog.worlds.simulator.profiles.storage import broker_settings, node_factory
+from tidelog.worlds.simulator.process import SimProcess
 from tidelog.worlds.simulator.requests import TopicName
-from tidelog.worlds.simulator.world import World
+from tidelog.worlds.simulator.world import SimWorld
 
 BROKER = "broker-1"
 CLIENT = "client"
 INT32_VALUES = 2**31
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """A producer's identity."""
 
     id: int
     producer_epoch: int
 
 
-class Told(NamedTuple):
+class ProduceOutcome(NamedTuple):
     """The answer to a produce request."""
 
     error: ErrorCode
     base_offset: int
 
 
-class Scroll(NamedTuple):
+class ReadResult(NamedTuple):
     """What a reader got: records, and where a checksum was wrong."""
 
     records: tuple[Seen, ...]
@@ -66,13 +68,13 @@ class Scroll(NamedTuple):
         return [record.offset for record in self.records]
 
 
-class Stage:
+class SingleBroker:
     """One broker that runs from the beginning."""
 
     def __init__(self, *, seed: int = 1, fsync: str = "none", **settings: str) -> None:
-        self.world = World(seed=seed)
+        self.world = SimWorld(seed=seed)
         self.network = Network(self.world)
-        self.broker = Process(
+        self.broker = SimProcess(
             world=self.world,
             network=self.network,
             name=BROKER,
@@ -81,7 +83,7 @@ class Stage:
         self.client = WireClient(world=self.world, network=self.network, name=CLIENT, server=BROKER)
         self.broker.start()
 
-    # Asking.
+    # Requests.
 
     def ask(self, request: Message, version: int) -> Outcome:
         """Send and wait for the outcome, whatever it is."""
@@ -92,7 +94,7 @@ class Stage:
 
     def answer(self, request: Message, version: int) -> Message:
         outcome = self.ask(request, version)
-        assert not isinstance(outcome, Trouble), outcome
+        assert not isinstance(outcome, CallFailed), outcome
         return outcome
 
     def create_topic(self, name: str, *, partitions: int = 1, **configs: str) -> TopicName:
@@ -107,16 +109,16 @@ class Stage:
         assert isinstance(answer, DeleteTopicsResponse)
         assert answer.responses[0].error_code == ErrorCode.NONE
 
-    def new_producer(self) -> Producer:
+    def new_producer(self) -> ProducerIdAndEpoch:
         answer = self.answer(requests.init_producer(), 4)
         assert isinstance(answer, InitProducerIdResponse)
         assert answer.error_code == ErrorCode.NONE
-        return Producer(answer.producer_id, answer.producer_epoch)
+        return ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
 
     def batch(
         self,
         *payloads: str,
-        producer: Producer | None = None,
+        producer: ProducerIdAndEpoch | None = None,
         sequence: int = -1,
         size_bytes: int = 0,
     ) -> bytes:
@@ -138,31 +140,31 @@ class Stage:
         *payloads: str,
         index: int = 0,
         acks: int = -1,
-        producer: Producer | None = None,
+        producer: ProducerIdAndEpoch | None = None,
         sequence: int = -1,
         size_bytes: int = 0,
-    ) -> Told:
-        """Write one batch and be told its fate; the connection must hold."""
+    ) -> ProduceOutcome:
+        """Write one batch and return the outcome; the connection must hold."""
         batch = self.batch(*payloads, producer=producer, sequence=sequence, size_bytes=size_bytes)
         answer = self.answer(requests.produce(topic, index, batch, acks=acks), 11)
-        told = requests.produce_answer(answer)
-        return Told(ErrorCode(told.error_code), told.base_offset)
+        result = requests.produce_answer(answer)
+        return ProduceOutcome(ErrorCode(result.error_code), result.base_offset)
 
     def fetch(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> PartitionData:
         return requests.fetch_answer(self.answer(requests.fetch(topic, index, offset), 13))
 
-    def read(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> Scroll:
+    def read(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> ReadResult:
         """Everything from an offset to the end, or to the first damage."""
         records: list[Seen] = []
         while True:
-            told = self.fetch(topic, index=index, offset=offset)
-            if told.error_code == ErrorCode.CORRUPT_MESSAGE:
-                return Scroll(tuple(records), offset)
-            assert told.error_code == ErrorCode.NONE, ErrorCode(told.error_code)
-            seen, corrupt_offset = read_answer(told.records, next_offset=offset)
+            result = self.fetch(topic, index=index, offset=offset)
+            if result.error_code == ErrorCode.CORRUPT_MESSAGE:
+                return ReadResult(tuple(records), offset)
+            assert result.error_code == ErrorCode.NONE, ErrorCode(result.error_code)
+            seen, corrupt_offset = read_answer(result.records, next_offset=offset)
             records.extend(record for record in seen if record.offset >= offset)
             if corrupt_offset is not None or not seen:
-                return Scroll(tuple(records), corrupt_offset)
+                return ReadResult(tuple(records), corrupt_offset)
             offset = seen[-1].offset + 1
 
     def end_offset(self, topic: TopicName, *, index: int = 0) -> int:
@@ -179,12 +181,12 @@ class Stage:
         assert isinstance(answer, DescribeProducersResponse)
         return answer.topics[0].partitions[0].active_producers
 
-    # Happenings.
+    # Restarts and time.
 
     def restart(self) -> None:
-        """Whatever state it is in: it runs again afterwards, over what its platter holds."""
+        """Whatever state it is in: it runs again afterwards, over what its store holds."""
         self.broker.kill()
-        self.broker.platter.heal()
+        self.broker.store.heal()
         self.start()
 
     def restart_cleanly(self) -> None:
@@ -196,7 +198,7 @@ class Stage:
         self.start()
 
     def start(self) -> None:
-        """Give it a moment: what it found must be durable before anybody may read it."""
+        """Give it a moment: what it found must be durable before it may be read."""
         self.client.disconnect()
         self.broker.start()
         self.world.run_for(100)
@@ -208,14 +210,43 @@ class Stage:
         return self.broker.wall_ms(self.world.now_ms)
 
     def segments(self, topic: TopicName, *, index: int = 0) -> list[str]:
-        """Paths of the segment files on the platter, oldest first."""
+        """Paths of the segment files, oldest first."""
         directory = f"/{topic.name}-{index}/"
         return [
             path
-            for path, _ in self.broker.platter.files()
+            for path, _ in self.broker.store.files()
             if directory in f"/{path}" and path.endswith(".log")
         ]
 
     def events(self, kind: type[object]) -> list[object]:
-        """What the broker told its trace, of one kind."""
+        """The broker's trace events of one kind."""
         return [entry.event for entry in self.world.trace.entries if isinstance(entry.event, kind)]
+
+
+def broker_settings(fsync: str, **more: str) -> NodeSettings:
+    """One broker that does its chores often, as short runs need it."""
+    texts = {
+        "node.id": "1",
+        "log.dirs": "data",
+        "tidelog.fsync": fsync,
+        "log.retention.check.interval.ms": "400",
+        "log.flush.offset.checkpoint.interval.ms": "700",
+        "log.flush.scheduler.interval.ms": "300",
+        "log.segment.delete.delay.ms": "200",
+        "producer.id.expiration.check.interval.ms": "500",
+    }
+    return NodeSettings.of({**texts, **{k.replace("_", "."): v for k, v in more.items()}})
+
+
+def node_factory(settings: NodeSettings) -> NodeFactory:
+    def make(ports: Ports) -> Node:
+        return Node(
+            settings=settings,
+            disk=ports.disk,
+            outbox=ports.outbox,
+            trace=ports.trace,
+            random=ports.random,
+            wall_ms=ports.wall_ms,
+        )
+
+    return make

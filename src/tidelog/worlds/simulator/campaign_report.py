@@ -1,4 +1,4 @@
-"""What a campaign tells people: how fast it goes, what failed, and which events never fired."""
+"""The report of a campaign: how fast it goes, what failed, and which events never fired."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 from tidelog.judge.anomalies import Anomaly
 from tidelog.worlds.simulator.coverage import catalogue
-from tidelog.worlds.simulator.steps import Chosen, to_text
+from tidelog.worlds.simulator.steps import ChosenStep, to_text
 from tidelog.worlds.simulator.verdict import Verdict
 
-ANOMALIES_TOLD = 10
-LEAST_TOLD = 5
+ANOMALIES_SHOWN = 10
+LEAST_SHOWN = 5
 RARE = 10
 """An event that fired less often than this proves little."""
 
 
 class Progress:
-    """A line that says how fast it goes and how much of the trace's catalogue has fired."""
+    """A progress line: how fast it goes and how much of the trace's catalogue has fired."""
 
     def __init__(self, *, total: int, profile: str) -> None:
         self.done = 0
@@ -31,7 +31,7 @@ class Progress:
         self._elections = 0
         self._cpu_seconds = 0.0
         self._started_s = time.monotonic()
-        self._told_s = 0.0
+        self._printed_s = 0.0
         self._catalogue = catalogue(profile)
         self._is_terminal = sys.stderr.isatty()
 
@@ -42,25 +42,25 @@ class Progress:
         self._elections += verdict.elections
         self._cpu_seconds += verdict.cpu_seconds
         now_s = time.monotonic()
-        if now_s - self._told_s >= (0.2 if self._is_terminal else 10.0):
-            self._told_s = now_s
-            self._tell()
+        if now_s - self._printed_s >= (0.2 if self._is_terminal else 10.0):
+            self._printed_s = now_s
+            self._print_progress()
 
     def end_line(self) -> None:
         if self._is_terminal:
             sys.stderr.write("\n")
 
     def finish(self, *, with_counts: bool) -> None:
-        self._tell()
+        self._print_progress()
         self.end_line()
         counts = {name: self.events[name] for name in sorted(self._catalogue)}
         if with_counts:
             for name, count in counts.items():
                 print(f"{count:10} {name}")
-        self._tell_coverage(counts)
+        self._print_coverage(counts)
         print(self._pace())
 
-    def _tell_coverage(self, counts: Mapping[str, int]) -> None:
+    def _print_coverage(self, counts: Mapping[str, int]) -> None:
         missing = [name for name, count in counts.items() if count == 0]
         print(f"coverage: {len(counts) - len(missing)} of {len(counts)} kinds of events fired")
         if missing:
@@ -68,23 +68,23 @@ class Progress:
         fired = sorted((count, name) for name, count in counts.items() if count)
         rare = [each for each in fired if each[0] < RARE]
         if rare and self.done >= RARE:
-            print(f"  less than {RARE} times: {_told(rare)}")
+            print(f"  less than {RARE} times: {_counts_text(rare)}")
         else:
-            print(f"  least: {_told(fired[:LEAST_TOLD])}")
+            print(f"  least: {_counts_text(fired[:LEAST_SHOWN])}")
 
     def _pace(self) -> str:
         """Per second of CPU: the machine may be busy with other things."""
         seconds = self._cpu_seconds or time.monotonic() - self._started_s
         seconds = max(seconds, 0.001)
-        told = f"{self._operations / seconds:,.0f} checked operations per CPU-second"
+        text = f"{self._operations / seconds:,.0f} checked operations per CPU-second"
         if self._elections:
-            told += f", {self._elections / seconds:.1f} elections per CPU-second"
+            text += f", {self._elections / seconds:.1f} elections per CPU-second"
         return (
-            f"{self.done:,} seeds in {seconds:,.0f} CPU-seconds: {told}, "
+            f"{self.done:,} seeds in {seconds:,.0f} CPU-seconds: {text}, "
             f"{seconds / max(self.done, 1):.2f} CPU-seconds per seed"
         )
 
-    def _tell(self) -> None:
+    def _print_progress(self) -> None:
         seconds = max(time.monotonic() - self._started_s, 0.001)
         fired = sum(1 for name in self._catalogue if self.events[name])
         sys.stderr.write(
@@ -96,36 +96,36 @@ class Progress:
         sys.stderr.flush()
 
 
-def _told(counted: Iterable[tuple[int, str]]) -> str:
+def _counts_text(counted: Iterable[tuple[int, str]]) -> str:
     return ", ".join(f"{name} ({count:,})" for count, name in counted)
 
 
-def pace_of(verdict: Verdict) -> str:
+def seed_summary(verdict: Verdict) -> str:
     """One seed in one line."""
-    told = f"seed {verdict.seed}: {verdict.steps} steps, {verdict.operations:,} operations"
+    text = f"seed {verdict.seed}: {verdict.steps} steps, {verdict.operations:,} operations"
     seconds = verdict.cpu_seconds
     if not seconds:
-        return told
+        return text
     return (
-        f"{told} ({verdict.operations / seconds:,.0f} per CPU-second), "
+        f"{text} ({verdict.operations / seconds:,.0f} per CPU-second), "
         f"{verdict.elections} elections ({verdict.elections / seconds:.1f} per CPU-second), "
         f"{seconds:.2f} CPU-seconds"
     )
 
 
-def report(profile: str, verdict: Verdict, mutant: str | None) -> None:
+def print_failure(profile: str, verdict: Verdict, mutant: str | None) -> None:
     """A failing seed, with all that is needed to see it again."""
     print(f"seed {verdict.seed} failed at commit {commit()}")
     for line in verdict.newest_lines:
         print(f"  {line}")
     if verdict.traceback is not None:
         print(verdict.traceback)
-    tell_anomalies(verdict.anomalies)
+    print_anomalies(verdict.anomalies)
     print(f"  again: {command(profile, verdict.seed, mutant)}")
 
 
-def tell_story(
-    profile: str, verdict: Verdict, chosen: Sequence[Chosen], mutant: str | None, *, tries: int
+def print_story(
+    profile: str, verdict: Verdict, chosen: Sequence[ChosenStep], mutant: str | None, *, tries: int
 ) -> None:
     """The few steps with which the seed still fails."""
     print(f"  the story of seed {verdict.seed}, after {tries} tries with fewer steps:")
@@ -137,15 +137,15 @@ def tell_story(
 
 
 def command(
-    profile: str, seed: int, mutant: str | None, chosen: Sequence[Chosen] | None = None
+    profile: str, seed: int, mutant: str | None, chosen: Sequence[ChosenStep] | None = None
 ) -> str:
     only = "" if chosen is None else f" --only {to_text(chosen)}"
     planted = "" if mutant is None else f" --mutant {mutant}"
     return f"./dev sim --profile {profile} --replay {seed}{only}{planted}"
 
 
-def tell_anomalies(anomalies: Iterable[Anomaly]) -> None:
-    for anomaly in list(anomalies)[:ANOMALIES_TOLD]:
+def print_anomalies(anomalies: Iterable[Anomaly]) -> None:
+    for anomaly in list(anomalies)[:ANOMALIES_SHOWN]:
         print(
             f"  {anomaly.name.upper()} at {anomaly.at_us / 1_000:.3f} ms in {anomaly.partition}: "
             f"{anomaly.text}"

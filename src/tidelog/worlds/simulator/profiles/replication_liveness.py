@@ -14,21 +14,21 @@ from tidelog.judge.history import FinalLog, Seen
 from tidelog.worlds.simulator.log_watch import LogWatch
 from tidelog.worlds.simulator.payloads import read_answer
 from tidelog.worlds.simulator.profiles.replication_consumers import ConsumerReader
-from tidelog.worlds.simulator.profiles.replication_readers import Reader
-from tidelog.worlds.simulator.profiles.replication_scene import ReplicationScene
-from tidelog.worlds.simulator.profiles.replication_writers import Writer
+from tidelog.worlds.simulator.profiles.replication_context import ReplicationContext
+from tidelog.worlds.simulator.profiles.replication_readers import ReplicationReader
+from tidelog.worlds.simulator.profiles.replication_writers import ReplicationWriter
 
 
-class Ending:
+class LivenessCheck:
     """Liveness as a list of what is missing; an empty one is the end."""
 
     def __init__(
         self,
-        scene: ReplicationScene,
-        writers: Sequence[Writer],
-        readers: Sequence[Reader | ConsumerReader],
+        context: ReplicationContext,
+        writers: Sequence[ReplicationWriter],
+        readers: Sequence[ReplicationReader | ConsumerReader],
     ) -> None:
-        self._scene = scene
+        self._context = context
         self._writers = writers
         self._readers = readers
 
@@ -38,31 +38,31 @@ class Ending:
     def missing(self) -> str:
         return "; ".join(self._missing()) or "nothing"
 
-    def look_for_damage(self) -> None:
-        """What a medium did to one replica was put right; nobody may have copied it (X-33)."""
-        for node_id, node in self._scene.cluster.running.items():
+    def check_for_copied_damage(self) -> None:
+        """The damage on one replica was repaired; no other replica may have copied it (X-33)."""
+        for node_id, node in self._context.cluster.running.items():
             for partition in node.partitions:
                 data = LogWatch(partition.log).new_bytes()
                 for position, header in batches(data):
                     if not crc_is_valid(data, position, header):
-                        self._scene.complain(
+                        self._context.report_anomaly(
                             CORRUPTION_SPREAD,
                             str(partition.topic_partition),
                             node=node_id,
                             offset=header.base_offset,
                         )
 
-    def write_down_logs(self) -> None:
+    def record_final_logs(self) -> None:
         """The whole log of every partition, as its leader has it."""
-        for partition in sorted(self._scene.checker.model.partitions):
-            leader = self._scene.leader_of(partition)
+        for partition in sorted(self._context.checker.model.partitions):
+            leader = self._context.leader_of(partition)
             if leader is None:
                 continue
-            log = _log_of(self._scene.cluster.node(leader), partition)
+            log = _log_of(self._context.cluster.node(leader), partition)
             if log is not None:
-                self._scene.record(
+                self._context.record(
                     FinalLog(
-                        at_us=self._scene.world.now_us,
+                        at_us=self._context.world.now_us,
                         partition=partition,
                         log_start_offset=log.log_start_offset,
                         end_offset=log.log_end_offset,
@@ -71,16 +71,16 @@ class Ending:
                 )
 
     def _missing(self) -> Iterator[str]:
-        scene = self._scene
-        for node_id, process in scene.cluster.processes.items():
+        context = self._context
+        for node_id, process in context.cluster.processes.items():
             if not process.is_up:
                 yield f"node {node_id} is down: {process.halt_reason}"
-        if scene.active_controller() is None:
+        if context.active_controller() is None:
             yield "there is no active controller"
-        for broker_id, broker in sorted(scene.checker.model.brokers.items()):
+        for broker_id, broker in sorted(context.checker.model.brokers.items()):
             if broker.is_fenced:
                 yield f"broker {broker_id} is fenced"
-        for partition in sorted(scene.checker.model.partitions):
+        for partition in sorted(context.checker.model.partitions):
             yield from self._missing_of(partition)
         yield from self._waiting()
         for writer in self._writers:
@@ -90,7 +90,7 @@ class Ending:
             yield from reader.missing()
 
     def _missing_of(self, partition: str) -> Iterator[str]:
-        model = self._scene.checker.model
+        model = self._context.checker.model
         known = model.partitions[partition]
         if known.leader is None:
             yield f"{partition} is not led"
@@ -114,7 +114,7 @@ class Ending:
 
     def _waiting(self) -> Iterator[str]:
         """Parked produce requests; fetches may wait for ever."""
-        for node_id, node in self._scene.cluster.running.items():
+        for node_id, node in self._context.cluster.running.items():
             for partition in node.partitions:
                 if len(partition.purgatory):
                     yield f"node {node_id}: writes to {partition.topic_partition} are parked"
@@ -138,7 +138,7 @@ def _log_of(node: Node, partition: str) -> Log | None:
 
 
 def _records(log: Log) -> tuple[Seen, ...]:
-    """Everything, with checksums looked at."""
+    """All records, with checksums checked."""
     start_offset = log.log_start_offset
     seen, corrupt_offset = read_answer(LogWatch(log).new_bytes(), next_offset=start_offset)
     assert corrupt_offset is None, f"corrupt at {corrupt_offset}"

@@ -1,8 +1,8 @@
 """Shrinking: the fewest and shortest steps with which a run still fails in the same way.
 
 Delta debugging. Halves are left out first, then ever smaller parts, until no single step can be
-spared; then each that lasts is made to last less long. A run is deterministic, so one try of each
-choice is enough; the number of tries is bounded, and what is best by then is told.
+left out; then each that lasts is made to last less long. A run is deterministic, so one try of each
+choice is enough; the number of tries is bounded, and the best choice by then is the result.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tidelog.worlds.simulator.steps import Chosen, Step
+from tidelog.worlds.simulator.steps import ChosenStep, PlanStep
 
-Fails = Callable[[Sequence[Chosen]], bool]
-"""Whether a run with these steps alone fails in the way that is looked for."""
+Fails = Callable[[Sequence[ChosenStep]], bool]
+"""Whether a run with these steps alone fails in the same way."""
 
 TRIES_MAX = 200
 
@@ -24,15 +24,15 @@ class Shrinker:
     def __init__(self, fails: Fails, *, tries_max: int = TRIES_MAX) -> None:
         self._fails = fails
         self._tries_max = tries_max
-        self._known: dict[tuple[Chosen, ...], bool] = {}
+        self._known: dict[tuple[ChosenStep, ...], bool] = {}
         self.tries = 0
 
-    def shrink(self, steps: Sequence[Step]) -> list[Chosen]:
+    def shrink(self, steps: Sequence[PlanStep]) -> list[ChosenStep]:
         """A small choice of the steps that still fails; all of them must fail."""
-        chosen = self._fewest([Chosen(number) for number in range(len(steps))])
+        chosen = self._fewest([ChosenStep(number) for number in range(len(steps))])
         return self._shortest(chosen, steps)
 
-    def _fewest(self, chosen: list[Chosen]) -> list[Chosen]:
+    def _fewest(self, chosen: list[ChosenStep]) -> list[ChosenStep]:
         if self._still_fails([]):
             return []
         parts = 2
@@ -51,7 +51,7 @@ class Shrinker:
                 parts = min(parts * 2, len(chosen))
         return chosen
 
-    def _shortest(self, chosen: list[Chosen], steps: Sequence[Step]) -> list[Chosen]:
+    def _shortest(self, chosen: list[ChosenStep], steps: Sequence[PlanStep]) -> list[ChosenStep]:
         for index, each in enumerate(chosen):
             lasting_ms = steps[each.number].for_ms
             for for_ms in (lasting_ms // 8, lasting_ms // 2):
@@ -63,7 +63,7 @@ class Shrinker:
                         break
         return chosen
 
-    def _still_fails(self, chosen: Sequence[Chosen]) -> bool:
+    def _still_fails(self, chosen: Sequence[ChosenStep]) -> bool:
         key = tuple(chosen)
         if key not in self._known:
             if self.tries >= self._tries_max:

@@ -1,13 +1,13 @@
-"""The platter: what a disk holds for the running processes, and what of it survives a power loss.
+"""A simulated disk's content: what running processes see, and what survives a power loss.
 
 Every file has two contents, the one in the page cache and the durable one; every directory has its
-names and the durable names, with the list of changes in between. `lose_power` rolls the dice: each
+names and the durable names, and the changes in between. `lose_power` decides by chance: each
 page that differs becomes the new, the old or a torn mixture, sizes likewise, and each change of a
 name that was not synced happened or did not (a rename always as a whole, and never so that a file
 has two names). A killed process loses nothing, so there is no function for it here.
 
-Faults are asked for: space that runs out, an error at the n-th operation from now, a sync that
-fails and drops pages, a flipped bit, a file that is lost.
+Faults are injected on request: space that runs out, an error at the n-th operation from now, a
+sync that fails and drops pages, a flipped bit, a file that is lost.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class FileNode:
         self.clean_bytes = 0
 
     def flip(self, position: int, mask: int) -> None:
-        """The medium decays: cache and platter agree on the wrong byte."""
+        """The medium decays: cached and durable content agree on the wrong byte."""
         self.data[position] ^= mask
         if position < len(self.durable):
             self.durable[position] ^= mask
@@ -112,33 +112,33 @@ class FileNode:
 
 
 @dataclass(slots=True)
-class Directory:
+class DirectoryNode:
     """Names, durable names and the changes that lie between them, in order."""
 
-    names: dict[str, FileNode | Directory] = field(default_factory=dict)
-    durable_names: dict[str, FileNode | Directory] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
+    names: dict[str, FileNode | DirectoryNode] = field(default_factory=dict)
+    durable_names: dict[str, FileNode | DirectoryNode] = field(default_factory=dict)
+    changes: list[NameChange] = field(default_factory=list)
 
 
-Node = FileNode | Directory
+StoreNode = FileNode | DirectoryNode
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NameChange:
     """A change of names that happens as a whole or not at all."""
 
     gone: str | None
     new: str | None
-    node: Node
+    node: StoreNode
 
 
-class Platter:
+class DurableStore:
     """A tree of files and directories with crash semantics and faults on request."""
 
     def __init__(self, random: Random, *, page_bytes: int = PAGE_BYTES) -> None:
         self._random = random
         self._page_bytes = page_bytes
-        self.root = Directory()
+        self.root = DirectoryNode()
         self.space_bytes: int | None = None
         self.operations = 0
         self.dropped_pages = 0
@@ -185,14 +185,14 @@ class Platter:
         """The medium decays: a file is gone."""
         *parents, name = split(path)
         directory = self.find("/".join(parents))
-        assert isinstance(directory, Directory) and not directory.changes, path
+        assert isinstance(directory, DirectoryNode) and not directory.changes, path
         del directory.names[name], directory.durable_names[name]
 
     def bring_back(self, path: str, node: FileNode) -> None:
         """A file has its old name again: its rename or its removal was never durable."""
         *parents, name = split(path)
         directory = self.find("/".join(parents))
-        assert isinstance(directory, Directory) and not directory.changes, path
+        assert isinstance(directory, DirectoryNode) and not directory.changes, path
         names = {known: each for known, each in directory.names.items() if each is not node}
         directory.names = {**names, name: node}
         directory.durable_names = dict(directory.names)
@@ -229,7 +229,7 @@ class Platter:
         node.lose_pages(self._mixture(node))
         self.dropped_pages += 1
 
-    def sync_names(self, directory: Directory, changes: list[Change]) -> None:
+    def sync_names(self, directory: DirectoryNode, changes: list[NameChange]) -> None:
         """These changes of names are durable (some may have become so already)."""
         done = {id(change) for change in changes}
         for change in directory.changes:
@@ -238,14 +238,14 @@ class Platter:
         directory.changes = [change for change in directory.changes if id(change) not in done]
 
     def use_chance(self, random: Random) -> None:
-        """Loaded dice, for a story that must know what a power loss leaves."""
+        """Replace the generator, for a test that must know what a power loss leaves."""
         self._random = random
 
     def lose_power(self) -> None:
         """Keep what is durable and, of the rest, whatever chance keeps."""
         self._lose_power_in(self.root)
 
-    def unsynced_changes(self) -> list[Change]:
+    def unsynced_changes(self) -> list[NameChange]:
         """The changes of names that a power loss could undo now."""
         return [change for directory in _directories(self.root) for change in directory.changes]
 
@@ -256,10 +256,10 @@ class Platter:
         """Every file with its path, sorted."""
         return _walk("", self.root)
 
-    def find(self, path: str) -> Node | None:
-        node: Node = self.root
+    def find(self, path: str) -> StoreNode | None:
+        node: StoreNode = self.root
         for name in split(path):
-            if not isinstance(node, Directory):
+            if not isinstance(node, DirectoryNode):
                 return None
             found = node.names.get(name)
             if found is None:
@@ -267,7 +267,7 @@ class Platter:
             node = found
         return node
 
-    def _lose_power_in(self, directory: Directory) -> None:
+    def _lose_power_in(self, directory: DirectoryNode) -> None:
         survivors = dict(directory.durable_names)
         for change in directory.changes:
             if self._random.random() < 0.5:
@@ -277,7 +277,7 @@ class Platter:
         directory.changes = []
         for name in sorted(survivors):
             node = survivors[name]
-            if isinstance(node, Directory):
+            if isinstance(node, DirectoryNode):
                 self._lose_power_in(node)
             else:
                 node.settle(self._mixture(node))
@@ -311,7 +311,7 @@ def _stretch(content: bytearray, start: int, end: int) -> bytes:
     return piece + bytes(end - start - len(piece))
 
 
-def _apply(change: Change, names: dict[str, Node]) -> None:
+def _apply(change: NameChange, names: dict[str, StoreNode]) -> None:
     gone = None if change.gone is None else names.pop(change.gone, None)
     if change.gone is not None and change.new is not None and gone is not change.node:
         # An earlier rename of the same file may have been lost: it leaves its oldest name then.
@@ -321,17 +321,17 @@ def _apply(change: Change, names: dict[str, Node]) -> None:
         names[change.new] = change.node
 
 
-def _walk(prefix: str, directory: Directory) -> Iterator[tuple[str, FileNode]]:
+def _walk(prefix: str, directory: DirectoryNode) -> Iterator[tuple[str, FileNode]]:
     for name in sorted(directory.names):
         node = directory.names[name]
-        if isinstance(node, Directory):
+        if isinstance(node, DirectoryNode):
             yield from _walk(f"{prefix}{name}/", node)
         else:
             yield prefix + name, node
 
 
-def _directories(directory: Directory) -> Iterator[Directory]:
+def _directories(directory: DirectoryNode) -> Iterator[DirectoryNode]:
     yield directory
     for node in directory.names.values():
-        if isinstance(node, Directory):
+        if isinstance(node, DirectoryNode):
             yield from _directories(node)
