@@ -49,7 +49,7 @@ def run(
     names: Annotated[list[str], typer.Argument(metavar="STORY...", help="Names or scenario ids.")],
     on: Annotated[LabEngine, typer.Option("--on", help="In which world.")] = LabEngine.SIMULATOR,
     pace: Annotated[
-        float, typer.Option("--pace", min=0.1, help="On processes: so many times as fast as told.")
+        float, typer.Option("--pace", min=0.1, help="On processes: run N times as fast.")
     ] = 3.0,
     data: Annotated[
         Path | None,

@@ -116,7 +116,7 @@ class LabConsumer:
         self.handle.seek(self._lab.topic.name, 0, offset, leader_epoch=leader_epoch)
 
     def read_for(self, duration_ms: int) -> list[Consumed]:
-        """Poll for so long, and give what came."""
+        """Poll for the given time, and return what came."""
         before = len(self.got)
         end_us = self._lab.engine.now_us + duration_ms * 1_000
         while self._lab.engine.now_us < end_us:

@@ -76,7 +76,7 @@ Compacted = Annotated[
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Write findings there, as Parquet.")
 ]
-Shown = Annotated[int, typer.Option("--show", min=0, help="So many findings are shown.")]
+Shown = Annotated[int, typer.Option("--show", min=0, help="Maximum number of findings to show.")]
 Master = Annotated[
     str | None, typer.Option("--master", help="Spark's master; all cores of this machine.")
 ]

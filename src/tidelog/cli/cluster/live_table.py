@@ -45,7 +45,7 @@ def watch_live(cluster: Cluster, *, every_s: float) -> None:
 
 
 def picture(status: ClusterStatus, *, lines: int) -> Group:
-    """As much as fits into so many lines."""
+    """As much as fits into the given number of lines."""
     used = _LINES_BESIDE_PARTITIONS + len(status.nodes) + len(status.faults)
     shown = status.partitions[: max(_PARTITIONS_MIN, lines - used)]
     parts: list[Table | Text] = [

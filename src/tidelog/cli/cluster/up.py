@@ -31,7 +31,7 @@ Controllers = Annotated[
     typer.Option(
         "--controllers",
         metavar="N",
-        help="So many nodes that only vote; otherwise brokers vote themselves.",
+        help="Run N dedicated controllers; otherwise the brokers vote.",
     ),
 ]
 Profile = Annotated[

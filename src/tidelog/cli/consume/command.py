@@ -49,7 +49,7 @@ FromTime = Annotated[
     typer.Option(metavar="TIME", help="From the first record of this time on: ISO, or epoch ms."),
 ]
 RecordsMax = Annotated[
-    int | None, typer.Option("--max-messages", min=1, help="Stop after so many records.")
+    int | None, typer.Option("--max-messages", min=1, help="Stop after N records.")
 ]
 UntilOffset = Annotated[
     int | None, typer.Option(min=0, help="Stop before this offset, in each partition.")

@@ -57,10 +57,12 @@ File = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Lines from here, not from stdin.")
 ]
 Count = Annotated[
-    int | None, typer.Option(min=1, help="Generate so many records instead of reading lines.")
+    int | None, typer.Option(min=1, help="Generate N records instead of reading lines.")
 ]
 Size = Annotated[int, typer.Option(min=1, help="Bytes of each generated value.")]
-Rate = Annotated[float | None, typer.Option(min=0.001, help="At most so many records per second.")]
+Rate = Annotated[
+    float | None, typer.Option(min=0.001, help="Maximum number of records per second.")
+]
 KeySeparator = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="What stands between key and value; \\t is a tab."),

@@ -188,14 +188,14 @@ def generated(count: int, *, size_bytes: int, run: str) -> Iterator[Given]:
 
 
 class Pace:
-    """At most so many records per second, counted from the first."""
+    """Keeps a maximum number of records per second, counted from the first."""
 
     def __init__(self, records_per_s: float | None) -> None:
         self._records_per_s = records_per_s
         self._began_s: float | None = None
 
     def pause_s(self, sent: int, now_s: float) -> float:
-        """How long to wait before the next one, when so many were sent."""
+        """How long to wait before the next record, given how many were sent."""
         if self._began_s is None:
             self._began_s = now_s
         if self._records_per_s is None:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 def alter(
     name: Annotated[str, typer.Argument(metavar="NAME")],
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="Grow to so many in all; there is no way back.")
+        int | None,
+        typer.Option(
+            min=1, help="Total number of partitions after the change; it cannot be reduced."
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,

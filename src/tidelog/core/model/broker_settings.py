@@ -141,7 +141,7 @@ CONNECTIONS = (
         name="min.incremental.fetch.session.eviction.ms",
         type=_LONG,
         default=2 * MINUTE_MS,
-        about="Only a fetch session that was unused for so long gives way to a new one.",
+        about="How long a fetch session must be unused before a new one may replace it.",
         at_least=0,
         is_internal=True,
     ),

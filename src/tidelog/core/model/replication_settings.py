@@ -45,7 +45,7 @@ REPLICATION = (
         name="replica.lag.time.max.ms",
         type=SettingType.LONG,
         default=30_000,
-        about="A follower that has not been caught up for so long leaves the in-sync set.",
+        about="How long a follower may not be caught up before it leaves the in-sync set.",
     ),
     Setting(
         name="replica.selector.class",
@@ -58,6 +58,6 @@ REPLICATION = (
         name="replica.socket.timeout.ms",
         type=SettingType.INT,
         default=30_000,
-        about="A leader that has not answered a follower for so long is asked on a new link.",
+        about="How long a leader may not answer a follower before it is asked on a new link.",
     ),
 )

@@ -33,7 +33,7 @@ from tidelog.spark.audit.transactions import (
 
 RANGE_OFFSETS = 250_000
 BUFFERED_BYTES_MAX = 64 * 1024 * 1024
-"""So much is kept until the markers behind it are known; then brokers are believed."""
+"""Maximum kept until the markers behind it are known; beyond it brokers are believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from tidelog.spark.audit.audited_topic import AuditedPartition, AuditedTopic
 from tidelog.spark.audit.errors import AuditRefused
 
 SETTLE_S = 10.0
-"""So long followers may take to copy what the leader has."""
+"""Maximum time that followers get to copy what the leader has."""
 _PAUSE_S = 0.1
 
 

@@ -27,7 +27,7 @@ to be. A copy is a record of the log that repeats one with an outcome, and names
 _PRIORITY = ("ok", "unknown", "aborted", "refused")
 """Who gets a record first that several may claim: accusations come last."""
 SMALL_ROWS = 100_000
-"""So many may go to every task, and are not worth being told apart."""
+"""Up to this many rows are sent to every task instead of being shuffled."""
 
 
 def by_offset(outcomes: DataFrame, held: DataFrame) -> DataFrame:
