@@ -15,13 +15,13 @@ class DefaultSource(TopicSource):
     """What Spark looks for in every installed module whose name begins with `pyspark_`."""
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from tidelog.spark.sink.data_source import BatchWriter
+        from tidelog.spark.sink.data_source import SinkBatchWriter
 
-        return BatchWriter(self.options, schema, overwrite=overwrite)
+        return SinkBatchWriter(self.options, schema, overwrite=overwrite)
 
     def streamWriter(  # noqa: N802 - Spark's
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamWriter:
-        from tidelog.spark.sink.data_source import StreamWriter
+        from tidelog.spark.sink.data_source import SinkStreamWriter
 
-        return StreamWriter(self.options, schema)
+        return SinkStreamWriter(self.options, schema)

@@ -97,7 +97,7 @@ class _WriteJob:
         )
 
 
-class BatchWriter(DataSourceArrowWriter):
+class SinkBatchWriter(DataSourceArrowWriter):
     """`frame.write.format("tidelog")`: all rows in one transaction, or none."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
@@ -118,7 +118,7 @@ class BatchWriter(DataSourceArrowWriter):
         _abandon(self._job.options, self._job.ticket)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class SinkStreamWriter(DataSourceStreamArrowWriter):
     """`stream.writeStream.format("tidelog")`: every micro-batch in one transaction, once."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
