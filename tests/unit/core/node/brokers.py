@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from tests.golden.memory_disk import MemoryDisk, MemoryFile
 from tests.unit.core.metadata.given import DIRECTORY, broker, image, state, topic, topic_id
-from tests.unit.core.node.asking import Asked, Client
-from tests.unit.core.node.between import Channel, Outbox, Wish
+from tests.unit.core.node.broker_clients import Client, SentRequest
+from tests.unit.core.node.broker_wiring import Channel, ControllerRequest, Outbox
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.metadata.image import partition_changed
 from tidelog.core.metadata.records import (
@@ -63,7 +63,7 @@ class Brokers:
         self.disks: dict[int, MemoryDisk] = {}
         self.outboxes: dict[int, Outbox] = {}
         self.traces: dict[int, ListTrace] = {}
-        self.wishes: deque[Wish] = deque()
+        self.controller_requests: deque[ControllerRequest] = deque()
         self.grants_proposals = grants_proposals
         self.held: set[tuple[int, int]] = set()
         self.syncs: dict[int, bool] = {}
@@ -200,19 +200,21 @@ class Brokers:
         record.broker_epoch = broker_epoch
         self.apply(record)
 
-    def answer_wish(self, code: ErrorCode | None = None, *, broken: bool = False) -> Wish:
-        """Grant the oldest wish (and commit it), refuse it, or lose the answer."""
-        wish = self.wishes.popleft()
-        node = self.nodes.get(wish.asker)
+    def answer_wish(
+        self, code: ErrorCode | None = None, *, broken: bool = False
+    ) -> ControllerRequest:
+        """Grant the oldest request (and commit it), refuse it, or lose the answer."""
+        request = self.controller_requests.popleft()
+        node = self.nodes.get(request.asker)
         if node is None:
-            return wish
+            return request
         node.now_ms = self.now_ms
         if broken:
-            wish.then(NoAnswer("lost"), self.now_ms)
+            request.then(NoAnswer("lost"), self.now_ms)
         else:
-            wish.then(self._verdict(wish.request, code), self.now_ms)
+            request.then(self._verdict(request.request, code), self.now_ms)
         node.end_of_tick(self.now_ms)
-        return wish
+        return request
 
     def _verdict(
         self, request: AlterPartitionRequest, code: ErrorCode | None
@@ -220,20 +222,20 @@ class Brokers:
         topics = []
         for of_topic in request.topics:
             answers = []
-            for wish in of_topic.partitions:
+            for partition in of_topic.partitions:
                 if code is not None:
                     answers.append(
                         AlterPartitionResponsePartition(
-                            partition_index=wish.partition_index, error_code=code
+                            partition_index=partition.partition_index, error_code=code
                         )
                     )
                     continue
-                isr = [member.broker_id for member in wish.new_isr_with_epochs]
+                isr = [member.broker_id for member in partition.new_isr_with_epochs]
                 self.set_isr(*isr, to=())
-                after = self.image.topics[TOPIC].partitions[wish.partition_index]
+                after = self.image.topics[TOPIC].partitions[partition.partition_index]
                 answers.append(
                     AlterPartitionResponsePartition(
-                        partition_index=wish.partition_index,
+                        partition_index=partition.partition_index,
                         leader_id=after.leader or -1,
                         leader_epoch=after.leader_epoch,
                         isr=isr,
@@ -309,7 +311,7 @@ class Brokers:
         node.fetcher_links.check()
 
     def _grant_wish(self) -> bool:
-        if not self.wishes or not self.grants_proposals:
+        if not self.controller_requests or not self.grants_proposals:
             return False
         self.answer_wish()
         return True
@@ -373,7 +375,7 @@ class Brokers:
     def epochs(self, broker_id: int) -> list[tuple[int, int]]:
         return self.partition(broker_id).log.epochs.entries
 
-    def produce(self, broker_id: int, value: str, *, acks: int = -1, **more: Any) -> Asked:
+    def produce(self, broker_id: int, value: str, *, acks: int = -1, **more: Any) -> SentRequest:
         """Ask, and let everything run that can."""
         asked = self.client(broker_id).produce(value, acks=acks, **more)
         self.run()

@@ -183,7 +183,7 @@ def test_a_proposed_member_counts_before_it_is_committed() -> None:
 def test_an_answer_that_is_lost_is_asked_for_again_soon() -> None:
     cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(broken=True)
-    assert not cluster.wishes
+    assert not cluster.controller_requests
 
     cluster.pass_time(50)
     cluster.answer_wish()
@@ -215,7 +215,7 @@ def test_a_leader_that_is_behind_keeps_the_larger_set_until_the_metadata_comes(
     leadership = cluster.partition(1).leadership
     assert leadership is not None
     assert leadership.in_sync.maximal == {1, 2}
-    assert not cluster.wishes
+    assert not cluster.controller_requests
 
     cluster.set_isr(1, 2)
     assert leadership.in_sync.pending is None
@@ -232,19 +232,22 @@ def test_metadata_that_is_older_than_an_answer_changes_nothing() -> None:
 @pytest.mark.scenario("X-9")
 def test_the_former_self_of_a_restarted_broker_is_refused() -> None:
     cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
-    wish = cluster.wishes[0].request.topics[0].partitions[0]
-    assert [(m.broker_id, m.broker_epoch) for m in wish.new_isr_with_epochs] == [(1, 1), (2, 2)]
+    proposed = cluster.controller_requests[0].request.topics[0].partitions[0]
+    assert [(m.broker_id, m.broker_epoch) for m in proposed.new_isr_with_epochs] == [(1, 1), (2, 2)]
 
     cluster.answer_wish(ErrorCode.INELIGIBLE_REPLICA)
     cluster.register(2, broker_epoch=77)
     cluster.produce(1, "one", acks=1)
     assert cluster.end(2) == 0  # it fetches with the broker epoch of its former self
-    assert not cluster.wishes
+    assert not cluster.controller_requests
 
     cluster.nodes[2].broker_lifecycle.broker_epoch = 77
     cluster.pass_time(1_000)
-    wish = cluster.wishes[0].request.topics[0].partitions[0]
-    assert [(m.broker_id, m.broker_epoch) for m in wish.new_isr_with_epochs] == [(1, 1), (2, 77)]
+    proposed = cluster.controller_requests[0].request.topics[0].partitions[0]
+    assert [(m.broker_id, m.broker_epoch) for m in proposed.new_isr_with_epochs] == [
+        (1, 1),
+        (2, 77),
+    ]
 
 
 @pytest.mark.scenario("X-10")
@@ -255,7 +258,7 @@ def test_a_fenced_follower_may_copy_but_not_join() -> None:
     assert cluster.produce(1, "one").code == ErrorCode.NONE
 
     assert cluster.data(2) == cluster.data(1)
-    assert not cluster.wishes
+    assert not cluster.controller_requests
     assert isr(cluster) == (1,)
 
 
@@ -264,7 +267,7 @@ def test_a_replica_that_was_not_let_in_asks_again_with_its_next_fetch_though_not
 ):
     cluster = Brokers(1, 2, partition=state(1, 2, isr=(1,)), grants_proposals=False)
     cluster.answer_wish(ErrorCode.INELIGIBLE_REPLICA)
-    assert not cluster.wishes
+    assert not cluster.controller_requests
 
     cluster.pass_time(500)
     cluster.answer_wish()

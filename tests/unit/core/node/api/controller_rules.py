@@ -7,7 +7,7 @@ from types import ModuleType
 
 from tests.unit.core.controller.cluster import broker, state
 from tests.unit.core.metadata.given import topic
-from tests.unit.core.node.office import Office
+from tests.unit.core.node.controller_bench import ControllerBench
 from tidelog.core.metadata.cluster import PartitionState
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.codec import decode
@@ -16,10 +16,10 @@ from tidelog.core.wire.schema import Message
 Rule = Callable[[ModuleType, Message, type[Message]], None]
 
 
-def office(*states: PartitionState) -> Office:
+def office(*states: PartitionState) -> ControllerBench:
     """A controller of three brokers and the topic `t` with these partitions, or with one."""
     brokers = [broker(each) for each in (1, 2, 3)]
-    return Office(*brokers, *topic("t", 1, *(states or (state(1, 2, 3),))))
+    return ControllerBench(*brokers, *topic("t", 1, *(states or (state(1, 2, 3),))))
 
 
 def refused_by_other_nodes_in_every_version(

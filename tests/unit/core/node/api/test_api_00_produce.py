@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.metadata.given import topic_id
-from tests.unit.core.node.asking import NUMBER, TOPIC, Asked, Client
+from tests.unit.core.node.broker_clients import NUMBER, TOPIC, Client, SentRequest
 from tests.unit.core.node.brokers import Brokers
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_00_produce as api
@@ -34,7 +34,7 @@ def produce(
     number: int = NUMBER,
     index: int = 0,
     transactional_id: str | None = None,
-) -> Asked:
+) -> SentRequest:
     data = PartitionProduceData(index=index, records=records)
     topic = TopicProduceData(name=TOPIC, topic_id=topic_id(number), partition_data=[data])
     request = ProduceRequest(

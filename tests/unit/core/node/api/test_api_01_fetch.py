@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.metadata.given import topic_id
-from tests.unit.core.node.asking import NUMBER, TOPIC, Asked, Client
+from tests.unit.core.node.broker_clients import NUMBER, TOPIC, Client, SentRequest
 from tests.unit.core.node.brokers import Brokers
 from tests.unit.core.node.quorums import QuorumCluster
 from tidelog.core.model.errors import ErrorCode
@@ -30,7 +30,7 @@ def cluster() -> Brokers:
     return cluster
 
 
-def read(client: Client, *, version: int, number: int = NUMBER, **more: int) -> Asked:
+def read(client: Client, *, version: int, number: int = NUMBER, **more: int) -> SentRequest:
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
     topic = FetchTopic(topic=TOPIC, topic_id=topic_id(number), partitions=[partition])
     return client.ask(FetchRequest(topics=[topic], **more), version)

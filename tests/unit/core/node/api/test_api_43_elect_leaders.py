@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.controller.cluster import state
 from tests.unit.core.node.api.controller_rules import CONTROLLER_RULES, Rule, office
-from tests.unit.core.node.office import Office
+from tests.unit.core.node.controller_bench import ControllerBench
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_43_elect_leaders as api
 from tidelog.core.wire.messages.api_43_elect_leaders import (
@@ -21,7 +21,9 @@ def test_it_is_an_api_of_the_controller(rule: Rule) -> None:
     rule(api, ElectLeadersRequest(topic_partitions=None), ElectLeadersResponse)
 
 
-def elected(given: Office, *partitions: int, kind: int = 0, version: int = 2) -> dict[int, int]:
+def elected(
+    given: ControllerBench, *partitions: int, kind: int = 0, version: int = 2
+) -> dict[int, int]:
     answer = given.ask(
         api,
         ElectLeadersRequest(

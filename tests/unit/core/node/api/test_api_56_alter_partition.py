@@ -7,7 +7,7 @@ import pytest
 from tests.unit.core.controller.cluster import ID
 from tests.unit.core.metadata.given import topic_id
 from tests.unit.core.node.api.controller_rules import CONTROLLER_RULES, Rule, office
-from tests.unit.core.node.office import Office
+from tests.unit.core.node.controller_bench import ControllerBench
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_56_alter_partition as api
 from tidelog.core.wire.messages.api_56_alter_partition import (
@@ -25,7 +25,7 @@ def test_it_is_an_api_of_the_controller(rule: Rule) -> None:
     rule(api, AlterPartitionRequest(broker_id=1), AlterPartitionResponse)
 
 
-def altered(given: Office, *isr: int, version: int = 3, broker_epoch: int = 1) -> Message:
+def altered(given: ControllerBench, *isr: int, version: int = 3, broker_epoch: int = 1) -> Message:
     return given.ask(
         api,
         AlterPartitionRequest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.core.node.api.controller_rules import CONTROLLER_RULES, Rule
-from tests.unit.core.node.office import Office
+from tests.unit.core.node.controller_bench import ControllerBench
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.api import api_57_update_features as api
 from tidelog.core.wire.messages.api_57_update_features import (
@@ -22,7 +22,7 @@ def test_it_is_an_api_of_the_controller(rule: Rule) -> None:
 
 @pytest.mark.parametrize("version", api.VERSIONS)
 def test_features_change_together_or_not_at_all(version: int) -> None:
-    given = Office()
+    given = ControllerBench()
     features = given.metadata.decided_image.features
 
     def update(*levels: tuple[str, int], kind: int = 1) -> int:
@@ -54,7 +54,7 @@ def test_features_change_together_or_not_at_all(version: int) -> None:
 
 
 def test_validation_alone_changes_nothing() -> None:
-    given = Office()
+    given = ControllerBench()
     update = FeatureUpdateKey(feature="metadata.version", max_version_level=30, upgrade_type=1)
     before = dict(given.metadata.decided_image.features)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.core.controller.cluster import broker, directory, roles, state
 from tests.unit.core.metadata.given import topic
-from tests.unit.core.node.office import SESSION_MS, Office
+from tests.unit.core.node.controller_bench import SESSION_MS, ControllerBench
 from tidelog.core.controller.events import (
     BrokerFenced,
     BrokerRefused,
@@ -22,10 +22,10 @@ from tidelog.core.model.errors import ErrorCode
 SILENCE = {"tidelog.failure.detection": "session"}
 
 
-def office(*states: PartitionState, settings: dict[str, str] | None = None) -> Office:
+def office(*states: PartitionState, settings: dict[str, str] | None = None) -> ControllerBench:
     brokers = [broker(each) for each in (1, 2, 3)]
     partitions = states or (state(1, 2, 3),)
-    return Office(*brokers, *topic("t", 1, *partitions), settings=settings)
+    return ControllerBench(*brokers, *topic("t", 1, *partitions), settings=settings)
 
 
 @pytest.mark.scenario("D3-T2", "D5-B2")
@@ -88,12 +88,12 @@ def test_who_resigns_fences_nobody_any_more() -> None:
 
 def test_a_closed_connection_and_a_closed_door_prove_a_death() -> None:
     given = office()
-    given.knocks.clear()
+    given.probed.clear()
     given.beat(1, connection=11)
 
     given.active_controller.on_connection_closed(11, 100)
-    assert list(given.knocks) == [("host-1", 9092)]
-    given.knocks["host-1", 9092](True, 140)
+    assert list(given.probed) == [("host-1", 9092)]
+    given.probed["host-1", 9092](True, 140)
 
     assert given.trace.of(BrokerFenced) == [
         BrokerFenced(broker_id=1, broker_epoch=1, reason="its process is dead")
@@ -104,11 +104,11 @@ def test_a_closed_connection_and_a_closed_door_prove_a_death() -> None:
 @pytest.mark.scenario("X-41")
 def test_a_closed_connection_alone_proves_nothing() -> None:
     given = office()
-    given.knocks.clear()
+    given.probed.clear()
     given.beat(1, connection=11)
     given.active_controller.on_connection_closed(11, 100)
 
-    given.knocks["host-1", 9092](False, 140)
+    given.probed["host-1", 9092](False, 140)
 
     assert not given.trace.of(BrokerFenced)
 
@@ -116,19 +116,19 @@ def test_a_closed_connection_alone_proves_nothing() -> None:
 @pytest.mark.scenario("X-41")
 def test_who_was_heard_again_meanwhile_is_alive() -> None:
     given = office()
-    given.knocks.clear()
+    given.probed.clear()
     given.beat(1, connection=11)
     given.active_controller.on_connection_closed(11, 100)
 
     given.beat(1, connection=12)
-    given.knocks["host-1", 9092](True, 140)
+    given.probed["host-1", 9092](True, 140)
 
     assert not given.trace.of(BrokerFenced)
 
 
 def test_the_death_of_a_former_process_does_not_fence_its_successor() -> None:
     given = office()
-    dead = given.knocks["host-1", 9092]
+    dead = given.probed["host-1", 9092]
     given.wait(SESSION_MS)
     given.register(1)
     given.beat(1)
@@ -144,25 +144,27 @@ def test_with_sessions_only_nobody_knocks() -> None:
 
     given.active_controller.on_connection_closed(11, 100)
 
-    assert given.knocks == {}
+    assert given.probed == {}
 
 
 def test_a_new_controller_knocks_once_at_every_broker_that_is_not_fenced() -> None:
-    given = Office(broker(1), broker(2, fenced=True), *topic("t", 1, state(1, 2, isr=(1,))))
+    given = ControllerBench(
+        broker(1), broker(2, fenced=True), *topic("t", 1, state(1, 2, isr=(1,)))
+    )
 
-    assert list(given.knocks) == [("host-1", 9092)]
-    given.knocks["host-1", 9092](True, 40)
+    assert list(given.probed) == [("host-1", 9092)]
+    given.probed["host-1", 9092](True, 40)
 
     assert given.brokers[1].is_fenced
 
 
 def test_a_connection_on_which_no_broker_was_heard_means_nothing() -> None:
     given = office()
-    given.knocks.clear()
+    given.probed.clear()
 
     given.active_controller.on_connection_closed(99, 100)
 
-    assert given.knocks == {}
+    assert given.probed == {}
 
 
 @pytest.mark.scenario("X-36")
@@ -219,7 +221,7 @@ def test_after_a_power_loss_nobody_closes_the_connection_but_the_silence_tells()
 
 
 def test_nobody_takes_the_place_of_a_broker_in_the_controllers_own_process() -> None:
-    given = Office(broker(1), *topic("t", 1, state(1)), settings={"node.id": "1"})
+    given = ControllerBench(broker(1), *topic("t", 1, state(1)), settings={"node.id": "1"})
     given.beat(1, connection=None)
 
     assert given.register(1, incarnation=2, connection=13).error_code == 101
@@ -227,18 +229,20 @@ def test_nobody_takes_the_place_of_a_broker_in_the_controllers_own_process() -> 
 
 def test_a_dead_process_needs_no_proof_from_its_successor() -> None:
     given = office()
-    given.knocks["host-1", 9092](True, 40)
+    given.probed["host-1", 9092](True, 40)
 
     assert given.register(1, directories=[directory(8)]).error_code == ErrorCode.NONE
 
 
 def test_a_controllers_own_broker_need_not_wait_for_its_former_self() -> None:
-    given = Office(broker(1), *topic("t", 1, state(1)), settings={**SILENCE, "node.id": "1"})
+    given = ControllerBench(
+        broker(1), *topic("t", 1, state(1)), settings={**SILENCE, "node.id": "1"}
+    )
 
     answer = given.register(1, connection=None)
 
     assert answer.error_code == ErrorCode.NONE
-    assert given.knocks == {}
+    assert given.probed == {}
 
 
 def test_a_broker_is_let_in_when_it_has_read_its_own_registration() -> None:
@@ -375,7 +379,7 @@ def test_leaderships_stay_where_they_are_when_they_shall() -> None:
 @pytest.mark.scenario("D5-U2")
 def test_unclean_elections_that_are_allowed_later_act_within_their_interval() -> None:
     offline = state(1, 2, 3, isr=(), leader=None, eligible=(1,), last_known=(1,))
-    given = Office(
+    given = ControllerBench(
         broker(1, fenced=True),
         broker(2),
         *topic("t", 1, offline),

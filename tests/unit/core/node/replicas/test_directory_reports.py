@@ -79,7 +79,7 @@ class _Hashable(SimpleNamespace):
 
 def test_even_the_only_directory_is_told_when_the_metadata_names_another() -> None:
     cluster = Brokers(1, 2, grants_proposals=False)
-    assert not cluster.wishes, "both are where the metadata says"
+    assert not cluster.controller_requests, "both are where the metadata says"
 
     cluster.apply(
         PartitionChangeRecord(
@@ -88,9 +88,9 @@ def test_even_the_only_directory_is_told_when_the_metadata_names_another() -> No
     )
     cluster.pass_time(1)
 
-    (wish,) = cluster.wishes
-    report = cast("AssignReplicasToDirsRequest", wish.request)
-    assert (wish.asker, report.broker_id, report.broker_epoch) == (2, 2, 2)
+    (request,) = cluster.controller_requests
+    report = cast("AssignReplicasToDirsRequest", request.request)
+    assert (request.asker, report.broker_id, report.broker_epoch) == (2, 2, 2)
     assert told(report) == [(DIRECTORY, topic_id(NUMBER), [0])]
 
 

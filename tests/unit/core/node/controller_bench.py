@@ -1,4 +1,4 @@
-"""An active controller for tests: its log commits when told to, its probes are answered by hand."""
+"""An active controller for tests: its log commits on demand, its probes are answered by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NODE_ID = 9
 SESSION_MS = 9_000
 
 
-class OfficeLog:
+class FakeMetadataLog:
     """Stands for the metadata log: offsets count up, and a proposal waits for `commit`."""
 
     def __init__(self, decided: ClusterImage) -> None:
@@ -87,7 +87,7 @@ class OfficeLog:
                 otherwise()
 
 
-class Office:
+class ControllerBench:
     """A node as the controller sees it, and brokers that speak to it in wire bytes."""
 
     def __init__(self, *records: MetadataRecord, settings: dict[str, str] | None = None) -> None:
@@ -101,11 +101,11 @@ class Office:
                 **(settings or {}),
             }
         )
-        self.metadata = OfficeLog(image(*records))
+        self.metadata = FakeMetadataLog(image(*records))
         self.trace = ListTrace()
         self.alarms = Alarms()
         self.random = Random(1)
-        self.knocks: dict[tuple[str, int], Callable[[bool, int], None]] = {}
+        self.probed: dict[tuple[str, int], Callable[[bool, int], None]] = {}
         self.active_controller = ActiveController(
             settings=self.settings,
             metadata=cast("MetadataLog", self.metadata),
@@ -123,7 +123,7 @@ class Office:
     def probe(
         self, host: str, port: int, then: Callable[[bool, int], None], *, now_ms: int
     ) -> None:
-        self.knocks[host, port] = then
+        self.probed[host, port] = then
 
     @property
     def brokers(self) -> dict[int, Any]:

@@ -39,7 +39,7 @@ PRODUCE_VERSION = 13
 FETCH_VERSION = 18
 
 
-class Asked:
+class SentRequest:
     """One request; `answer` is None as long as it waits."""
 
     def __init__(self, message: Message, version: int) -> None:
@@ -86,10 +86,10 @@ class Client:
         self._brokers = brokers
         self.broker_id = broker_id
         self.connection = 0
-        self._asked: deque[Asked] = deque()
+        self._asked: deque[SentRequest] = deque()
 
-    def ask(self, message: Message, version: int) -> Asked:
-        asked = Asked(message, version)
+    def ask(self, message: Message, version: int) -> SentRequest:
+        asked = SentRequest(message, version)
         self._asked.append(asked)
         header = request_header(message.api_key, version, correlation_id=7, client_id="test")
         self._brokers.frame(self, bytearray(header + encode(message, version)))
@@ -109,7 +109,7 @@ class Client:
         producer_id: int = -1,
         sequence: int = -1,
         timeout_ms: int = 3_000,
-    ) -> Asked:
+    ) -> SentRequest:
         batch = build(
             [NewRecord(value.encode(), timestamp_ms=1_800_000_000_000) for value in values],
             producer_id=producer_id,
@@ -130,7 +130,7 @@ class Client:
         wait_ms: int = 0,
         rack: str = "",
         version: int = FETCH_VERSION,
-    ) -> Asked:
+    ) -> SentRequest:
         partition = FetchPartition(
             partition=0,
             current_leader_epoch=leader_epoch,
@@ -147,7 +147,7 @@ class Client:
         )
         return self.ask(request, version)
 
-    def offset(self, timestamp: int = LATEST_TIMESTAMP, *, replica_id: int = -1) -> Asked:
+    def offset(self, timestamp: int = LATEST_TIMESTAMP, *, replica_id: int = -1) -> SentRequest:
         question = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
         return self.ask(
             ListOffsetsRequest(
@@ -157,7 +157,7 @@ class Client:
             10,
         )
 
-    def delete_before(self, offset: int, *, timeout_ms: int = 3_000) -> Asked:
+    def delete_before(self, offset: int, *, timeout_ms: int = 3_000) -> SentRequest:
         wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
         return self.ask(
             DeleteRecordsRequest(

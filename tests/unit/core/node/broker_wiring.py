@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.unit.core.node.asking import Client
+from tests.unit.core.node.broker_clients import Client
 from tidelog.core.node.ports import Part
 from tidelog.core.storage.disk import FileSlice, read_slice
 from tidelog.core.wire.messages.api_56_alter_partition import AlterPartitionRequest
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Wish:
+class ControllerRequest:
     """A broker's question to the controller, not answered yet."""
 
     asker: int
@@ -32,7 +32,7 @@ class Channel:
         self._asker = asker
 
     def ask(self, request: Any, version: int, then: Any, *, now_ms: int, **_: object) -> None:
-        self._cluster.wishes.append(Wish(self._asker, request, then))
+        self._cluster.controller_requests.append(ControllerRequest(self._asker, request, then))
 
 
 class Outbox:
