@@ -53,10 +53,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             servers, "orders", partitions=1, replicas=3, configs={"min.insync.replicas": "2"}
         )
         dead = cluster.wait_leader("orders")
-        told = Story(cluster, dead, data / "careful.jsonl", data / "hasty.jsonl")
+        story = Story(cluster, dead, data / "careful.jsonl", data / "hasty.jsonl")
         with (
-            Writer(servers, told.careful, "orders", acks="all") as careful,
-            Writer(servers, told.hasty, "orders", acks="1") as hasty,
+            Writer(servers, story.careful, "orders", acks="all") as careful,
+            Writer(servers, story.hasty, "orders", acks="1") as hasty,
         ):
             careful.send_all("order", REPLICATED)
             holds = [
@@ -71,7 +71,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             for sent in waiting:
                 sent.result(WITHIN_S)
             careful.send_all("later order", AFTERWARDS)
-        yield told
+        yield story
 
 
 def _wait_for_end(servers: str, broker_id: int, end_offset: int) -> None:
@@ -104,14 +104,14 @@ def test_what_only_the_dead_leader_acknowledged_is_lost_and_named(
     )
 
     assert result.exit_code == 1, result.output
-    told = document(result)
-    assert told["findings"] == {"lost": ONE_COPY}
-    assert told["classes"] == {
+    found = document(result)
+    assert found["findings"] == {"lost": ONE_COPY}
+    assert found["classes"] == {
         "kept": {"all": REPLICATED + WAITING + AFTERWARDS},
         "lost": {"1": ONE_COPY},
     }
-    assert [each["offset"] for each in told["first_findings"]] == LOST
-    for each in told["first_findings"]:
+    assert [each["offset"] for each in found["first_findings"]] == LOST
+    for each in found["first_findings"]:
         assert (each["finding"], each["run"], each["acks"]) == ("lost", "acks-1", "1")
         assert each["replicas"] == [story.dead], "its disk still has them"
         assert "another record of leader epoch" in each["evidence"]

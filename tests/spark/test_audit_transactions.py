@@ -45,7 +45,7 @@ class TransactionalWriter:
             is_idempotent=True,
             transactional_id=name,
         )
-        self._told = OutcomeCounts()
+        self._counts = OutcomeCounts()
         self._sent = 0
         self.producer = confluent_kafka.Producer(
             {"bootstrap.servers": servers, "transactional.id": name, "linger.ms": 5}
@@ -80,7 +80,7 @@ class TransactionalWriter:
         self._journal.transaction_ended(transaction, word, told_us=time.monotonic_ns() // 1_000)
 
     def close(self) -> None:
-        self._journal.end(self._told)
+        self._journal.end(self._counts)
         self._file.close()
 
     def _hear(
@@ -98,7 +98,7 @@ class TransactionalWriter:
         )
         ticket.partition = TopicPartition(self._topic, message.partition())
         ticket.complete(SendOk(message.offset()), 0)
-        self._told.add(SendOk(message.offset()))
+        self._counts.add(SendOk(message.offset()))
         self._journal.write_outcome(number, ticket, sent_us=0, told_us=0, transaction=transaction)
 
 
@@ -146,10 +146,10 @@ def test_a_producer_that_was_told_the_opposite(
     swapped = {"1": "committed", "2": "aborted"}
     lines = []
     for line in journals[0].read_text().splitlines():
-        told = json.loads(line)
-        if told.get("transaction") in swapped and "number" not in told:
-            told["outcome"] = swapped[told["transaction"]]
-        lines.append(json.dumps(told))
+        entry = json.loads(line)
+        if entry.get("transaction") in swapped and "number" not in entry:
+            entry["outcome"] = swapped[entry["transaction"]]
+        lines.append(json.dumps(entry))
     journals[0].write_text("\n".join(lines) + "\n")
     report = judge(spark, kafka3, journals)
     assert report.findings == {"lost": RECORDS, "aborted but read": RECORDS}

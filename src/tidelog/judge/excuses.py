@@ -29,7 +29,7 @@ from enum import Enum
 from tidelog.judge.history import CallOutcome, Wrote
 
 
-class ElectionKind(Enum):
+class ElectionSource(Enum):
     """Where a leader was taken from."""
 
     CLEAN = "clean"
@@ -38,14 +38,14 @@ class ElectionKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderElected:
+class ElectionHeld:
     """A partition got a leader."""
 
     at_us: int
     partition: str
     leader: int
     leader_epoch: int
-    election: ElectionKind
+    election: ElectionSource
     kept_end_offset: int
     """Up to here the new leader's log is what its predecessor's was."""
     believed_until_us: int = 0
@@ -95,20 +95,20 @@ class BatchDamaged:
     """When it was repaired; None: not yet."""
 
 
-Excuse = LeaderElected | TailLost | Retries | BatchesForgotten | BatchDamaged
+Excuse = ElectionHeld | TailLost | Retries | BatchesForgotten | BatchDamaged
 
 
 class Excuses:
     """Answers whether something that went wrong was to be expected."""
 
     def __init__(self, given: Iterable[Excuse] = ()) -> None:
-        self._elections: dict[str, list[LeaderElected]] = defaultdict(list)
+        self._elections: dict[str, list[ElectionHeld]] = defaultdict(list)
         self._tails: dict[str, list[TailLost]] = defaultdict(list)
         self._retrying: set[str] = set()
         self._forgotten: dict[str, list[BatchesForgotten]] = defaultdict(list)
         self._damages: dict[str, list[BatchDamaged]] = defaultdict(list)
         for excuse in given:
-            if isinstance(excuse, LeaderElected):
+            if isinstance(excuse, ElectionHeld):
                 self._elections[excuse.partition].append(excuse)
             elif isinstance(excuse, TailLost):
                 self._tails[excuse.partition].append(excuse)
@@ -124,9 +124,9 @@ class Excuses:
     ) -> bool:
         """Whether a record that was committed since that time may be absent by now."""
         for elected in self._between(partition, since_us, until_us):
-            if elected.kept_end_offset > offset or elected.election is ElectionKind.CLEAN:
+            if elected.kept_end_offset > offset or elected.election is ElectionSource.CLEAN:
                 continue
-            if elected.election is ElectionKind.UNCLEAN or self._lost_its_tail(elected, offset):
+            if elected.election is ElectionSource.UNCLEAN or self._lost_its_tail(elected, offset):
                 return True
         return False
 
@@ -166,7 +166,7 @@ class Excuses:
             for forgotten in self._forgotten.get(write.partition, ())
         )
 
-    def _between(self, partition: str, since_us: int, until_us: int | None) -> list[LeaderElected]:
+    def _between(self, partition: str, since_us: int, until_us: int | None) -> list[ElectionHeld]:
         return [
             elected
             for elected in self._elections.get(partition, ())
@@ -174,7 +174,7 @@ class Excuses:
             and (until_us is None or elected.at_us <= until_us)
         ]
 
-    def _lost_its_tail(self, elected: LeaderElected, offset: int) -> bool:
+    def _lost_its_tail(self, elected: ElectionHeld, offset: int) -> bool:
         return any(
             lost.broker_id == elected.leader
             and lost.floor_offset <= offset

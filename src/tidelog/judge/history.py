@@ -119,7 +119,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndAsked:
+class EndOffsetListed:
     """A client asked where the log ends, which is where its readers stop: the high watermark."""
 
     at_us: int
@@ -190,7 +190,7 @@ class ProducerIdGiven:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicAsked:
+class TopicRequested:
     """A topic was to be created or deleted."""
 
     at_us: int
@@ -215,13 +215,13 @@ Operation = (
     | RecordsRead
     | OffsetRefused
     | Moved
-    | EndAsked
+    | EndOffsetListed
     | HeadDeleted
     | PowerLost
     | MediumDamaged
     | FinalLog
     | ProducerIdGiven
-    | TopicAsked
+    | TopicRequested
     | TopicsListed
 )
 History = Sequence[Operation]

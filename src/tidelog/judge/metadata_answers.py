@@ -10,7 +10,13 @@ from tidelog.judge.anomalies import (
     AnomalyKind,
 )
 from tidelog.judge.excuses import NO_EXCUSES, Excuses
-from tidelog.judge.history import CallOutcome, History, ProducerIdGiven, TopicAsked, TopicsListed
+from tidelog.judge.history import (
+    CallOutcome,
+    History,
+    ProducerIdGiven,
+    TopicRequested,
+    TopicsListed,
+)
 
 
 def producer_id_reused(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
@@ -32,11 +38,11 @@ def producer_id_reused(history: History, excuses: Excuses = NO_EXCUSES) -> list[
 
 def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     """A creation that was answered ok shows in every later list, until a deletion is asked for."""
-    deletions = [op for op in history if isinstance(op, TopicAsked) and not op.is_creation]
-    created: list[TopicAsked] = []
+    deletions = [op for op in history if isinstance(op, TopicRequested) and not op.is_creation]
+    created: list[TopicRequested] = []
     found: list[Anomaly] = []
     for operation in history:
-        if isinstance(operation, TopicAsked):
+        if isinstance(operation, TopicRequested):
             if operation.is_creation and operation.outcome is CallOutcome.OK:
                 created.append(operation)
         elif isinstance(operation, TopicsListed):
@@ -60,10 +66,10 @@ def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Ano
 
 def topic_resurrected(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
     """The id of a topic whose deletion was answered ok never shows again."""
-    deleted: list[TopicAsked] = []
+    deleted: list[TopicRequested] = []
     found: list[Anomaly] = []
     for operation in history:
-        if isinstance(operation, TopicAsked):
+        if isinstance(operation, TopicRequested):
             if not operation.is_creation and operation.outcome is CallOutcome.OK:
                 deleted.append(operation)
         elif isinstance(operation, TopicsListed):
@@ -76,11 +82,11 @@ def topic_resurrected(history: History, excuses: Excuses = NO_EXCUSES) -> list[A
     return found
 
 
-def _topic(kind: AnomalyKind, listed: TopicsListed, asked: TopicAsked) -> Anomaly:
+def _topic(kind: AnomalyKind, listed: TopicsListed, request: TopicRequested) -> Anomaly:
     return kind.found(
         at_us=listed.at_us,
         partition="-",
-        topic=asked.topic,
-        topic_id=asked.topic_id,
-        answered_us=asked.at_us,
+        topic=request.topic,
+        topic_id=request.topic_id,
+        answered_us=request.at_us,
     )

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from tidelog.judge.anomalies import CORRUPT, GAP, NON_MONOTONIC, Anomaly
 from tidelog.judge.excuses import Excuses
-from tidelog.judge.history import EndAsked, FinalLog, History, Moved, RecordsRead
+from tidelog.judge.history import EndOffsetListed, FinalLog, History, Moved, RecordsRead
 
 
 def gap(history: History, excuses: Excuses) -> list[Anomaly]:
@@ -66,14 +66,14 @@ def non_monotonic(history: History, excuses: Excuses) -> list[Anomaly]:
     anybody; the end in ListOffsets may not: a new leader refuses to give it until it knows.
     """
     positions: dict[tuple[str, str], int] = {}
-    ends: dict[tuple[str, str], EndAsked] = {}
+    ends: dict[tuple[str, str], EndOffsetListed] = {}
     found: list[Anomaly] = []
     for operation in history:
         if isinstance(operation, Moved):
             positions[(operation.reader, operation.partition)] = operation.offset
         elif isinstance(operation, RecordsRead):
             found.extend(_positions_that_went_back(operation, positions))
-        elif isinstance(operation, EndAsked):
+        elif isinstance(operation, EndOffsetListed):
             key = (operation.reader, operation.partition)
             before = ends.get(key)
             if before is not None and _end_went_back(before, operation, excuses):
@@ -111,7 +111,7 @@ def _positions_that_went_back(
     return found
 
 
-def _end_went_back(before: EndAsked, after: EndAsked, excuses: Excuses) -> bool:
+def _end_went_back(before: EndOffsetListed, after: EndOffsetListed, excuses: Excuses) -> bool:
     if after.end_offset >= before.end_offset or after.invoked_us < before.at_us:
         return False
     if after.known_leader_epoch is None and _is_earlier(after, before):
@@ -124,7 +124,7 @@ def _end_went_back(before: EndAsked, after: EndAsked, excuses: Excuses) -> bool:
     )
 
 
-def _is_earlier(after: EndAsked, before: EndAsked) -> bool:
+def _is_earlier(after: EndOffsetListed, before: EndOffsetListed) -> bool:
     return (
         after.leader_epoch is not None
         and before.leader_epoch is not None

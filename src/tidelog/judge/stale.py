@@ -6,7 +6,7 @@ from tidelog.judge.anomalies import STALE, Anomaly
 from tidelog.judge.excuses import Excuses
 from tidelog.judge.history import (
     CallOutcome,
-    EndAsked,
+    EndOffsetListed,
     FinalLog,
     History,
     RecordsRead,
@@ -32,7 +32,7 @@ def _deposed(history: History) -> list[Anomaly]:
     for operation in history:
         if isinstance(operation, RecordsRead):
             served = operation.served_leader_epoch
-        elif isinstance(operation, EndAsked):
+        elif isinstance(operation, EndOffsetListed):
             served = operation.leader_epoch
         else:
             continue
@@ -70,7 +70,7 @@ def _hidden(history: History, excuses: Excuses) -> list[Anomaly]:
                     acknowledged.setdefault(operation.partition, []).append(
                         (operation, end_offset, leader_epoch)
                     )
-        elif isinstance(operation, EndAsked) and operation.leader_epoch is not None:
+        elif isinstance(operation, EndOffsetListed) and operation.leader_epoch is not None:
             for write, end_offset, leader_epoch in acknowledged.get(operation.partition, ()):
                 if (
                     write.at_us <= operation.invoked_us

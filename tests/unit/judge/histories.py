@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tidelog.judge.excuses import BatchDamaged, ElectionKind, LeaderElected, TailLost
+from tidelog.judge.excuses import BatchDamaged, ElectionHeld, ElectionSource, TailLost
 from tidelog.judge.history import (
     CallOutcome,
-    EndAsked,
+    EndOffsetListed,
     FinalLog,
     Moved,
     RecordsRead,
@@ -17,7 +17,7 @@ from tidelog.judge.history import (
 P = "orders-0"
 UNKNOWN, REFUSED = CallOutcome.UNKNOWN, CallOutcome.REFUSED
 ACKS_1 = WriteAcks.LEADER
-CLEAN, UNCLEAN, LAST_KNOWN = ElectionKind.CLEAN, ElectionKind.UNCLEAN, ElectionKind.LAST_KNOWN
+CLEAN, UNCLEAN, LAST_KNOWN = ElectionSource.CLEAN, ElectionSource.UNCLEAN, ElectionSource.LAST_KNOWN
 
 
 def seen(payloads: str, first: int, leader_epoch: int | None = None) -> tuple[Seen, ...]:
@@ -90,8 +90,8 @@ def end(
     known: int | None = None,
     reader: str = "r",
     invoked: int | None = None,
-) -> EndAsked:
-    return EndAsked(
+) -> EndOffsetListed:
+    return EndOffsetListed(
         at_us=at,
         invoked_us=at - 1 if invoked is None else invoked,
         reader=reader,
@@ -115,9 +115,14 @@ def final(
 
 
 def elected(
-    at: int, election: ElectionKind, *, kept: int, leader: int = 1, leader_epoch: int | None = None
-) -> LeaderElected:
-    return LeaderElected(
+    at: int,
+    election: ElectionSource,
+    *,
+    kept: int,
+    leader: int = 1,
+    leader_epoch: int | None = None,
+) -> ElectionHeld:
+    return ElectionHeld(
         at_us=at,
         partition=P,
         leader=leader,

@@ -24,15 +24,15 @@ from tests.unit.judge.histories import (
     wrote,
 )
 from tidelog.judge.excuses import BatchesForgotten, Excuse, Retries
-from tidelog.judge.history import CallOutcome as Told
 from tidelog.judge.history import (
+    CallOutcome,
     FinalLog,
     HeadDeleted,
     Operation,
     ProducerIdGiven,
     Seen,
     Sequence32,
-    TopicAsked,
+    TopicRequested,
     TopicsListed,
 )
 from tidelog.judge.history_checks import CHECKS, judge
@@ -42,13 +42,13 @@ FORGOTTEN = BatchesForgotten(at_us=1, partition=P, broker_id=1)
 Case = tuple[str, str, list[Operation], list[Excuse]]
 
 
-def topic(at: int, topic_id: str, *, creation: bool = True) -> TopicAsked:
-    return TopicAsked(
+def topic(at: int, topic_id: str, *, creation: bool = True) -> TopicRequested:
+    return TopicRequested(
         at_us=at,
         invoked_us=at - 1,
         topic="orders",
         is_creation=creation,
-        outcome=Told.OK,
+        outcome=CallOutcome.OK,
         topic_id=topic_id,
     )
 

@@ -58,7 +58,7 @@ from tidelog.judge.cluster.metadata_quorum import (
     quorum_leader_completeness,
     quorum_majority,
 )
-from tidelog.judge.excuses import BatchesForgotten, ElectionKind, Excuse, LeaderElected, TailLost
+from tidelog.judge.excuses import BatchesForgotten, ElectionHeld, ElectionSource, Excuse, TailLost
 
 STATE_INVARIANTS: tuple[Callable[[ClusterModel, str], Iterator[Violation]], ...] = (
     leader_completeness,
@@ -96,7 +96,7 @@ class ClusterChecker:
         self._changes: list[tuple[ObservedPartition, ObservedPartition]] = []
         """Of this step: what a change means is clear when its whole batch is known."""
         self._votes = Votes()
-        self._elected: list[LeaderElected] = []
+        self._elected: list[ElectionHeld] = []
         self._deposed_us: dict[tuple[str, int], int] = {}
         self._tails: list[TailLost] = []
         self._forgotten: list[BatchesForgotten] = []
@@ -336,11 +336,11 @@ class ClusterChecker:
                 found = election_not_allowed(before, after, self._candidates, self.model.brokers)
                 self._report(found)
 
-    def _on_election(self, facts: ObservedPartition, election: ElectionKind) -> None:
+    def _on_election(self, facts: ObservedPartition, election: ElectionSource) -> None:
         assert facts.leader is not None
         self.elections += 1
         partition = facts.partition
-        elected = LeaderElected(
+        elected = ElectionHeld(
             at_us=self._now_us(),
             partition=partition,
             leader=facts.leader,
@@ -350,11 +350,11 @@ class ClusterChecker:
             believed_until_us=self._now_us(),
         )
         self._elected.append(elected)
-        if election is not ElectionKind.CLEAN:
+        if election is not ElectionSource.CLEAN:
             self._unproven.on_unclean(facts)
         self._cut_committed(elected)
 
-    def _cut_committed(self, elected: LeaderElected) -> None:
+    def _cut_committed(self, elected: ElectionHeld) -> None:
         """Only where an excuse says so: an unclean election, or a lost tail of the last leader.
 
         An unclean election counts even where its winner holds all that is committed: an old leader
@@ -363,7 +363,7 @@ class ClusterChecker:
         partition = elected.partition
         committed = self.model.committed_log(partition)
         agreed_end_offset = self.model.agreement(partition, elected.leader)
-        if elected.election is ElectionKind.CLEAN:
+        if elected.election is ElectionSource.CLEAN:
             return
         has_lost = agreed_end_offset < committed.end_offset and any(
             tail.partition == partition
@@ -372,7 +372,7 @@ class ClusterChecker:
             and tail.until_us is None
             for tail in self._tails
         )
-        if elected.election is ElectionKind.UNCLEAN or has_lost:
+        if elected.election is ElectionSource.UNCLEAN or has_lost:
             committed.cut(agreed_end_offset, leader_epoch=elected.leader_epoch)
             for log_copy in self.model.log_copies[partition].values():
                 log_copy.disagree()

@@ -13,7 +13,7 @@ from tidelog.judge.cluster.facts import (
     ObservedReplica,
 )
 from tidelog.judge.cluster.log_copies import LogCopy, common_end
-from tidelog.judge.excuses import ElectionKind
+from tidelog.judge.excuses import ElectionSource
 
 
 class Leaderships:
@@ -83,15 +83,15 @@ class Candidates:
 
 def election_between(
     before: ObservedPartition | None, after: ObservedPartition
-) -> ElectionKind | None:
+) -> ElectionSource | None:
     """How the leader was chosen; None: nobody was elected."""
     if after.leader is None or (before is not None and after.leader_epoch <= before.leader_epoch):
         return None
     if before is None or after.leader in before.isr | before.eligible:
-        return ElectionKind.CLEAN
+        return ElectionSource.CLEAN
     if after.isr == {after.leader} and after.leader in before.last_known_leaders:
-        return ElectionKind.LAST_KNOWN
-    return ElectionKind.UNCLEAN
+        return ElectionSource.LAST_KNOWN
+    return ElectionSource.UNCLEAN
 
 
 def election_not_allowed(
@@ -108,14 +108,14 @@ def election_not_allowed(
     clean stop; the last of them to do so may be in the same batch of records.
     """
     election = election_between(before, after)
-    if election in (None, ElectionKind.CLEAN) or after.allows_unclean or before.allows_unclean:
+    if election in (None, ElectionSource.CLEAN) or after.allows_unclean or before.allows_unclean:
         return
     left_out = [
         node_id
         for node_id in sorted((before.isr | before.eligible) - {after.leader})
         if not candidates.has_returned(after.partition, node_id, brokers)
     ]
-    if election is ElectionKind.UNCLEAN or left_out:
+    if election is ElectionSource.UNCLEAN or left_out:
         yield violation(
             ELECTION_ALLOWED,
             after.partition,

@@ -138,7 +138,7 @@ def _rank(log: ReplicaLog) -> tuple[int, int]:
 
 def stretches(
     batches: DataFrame, leaders: dict[int, ReplicaLog], *, stretch_bytes: int = STRETCH_BYTES
-) -> list[Stretch]:
+) -> list[SegmentStretch]:
     """What the leading replicas hold, in parts of a size that a task likes."""
     leads = _of(batches, leaders)
     parts = (
@@ -157,14 +157,14 @@ def stretches(
         markers.setdefault(row["partition"], []).append(
             TransactionMarker(row["base_offset"], row["producer_id"], row["is_commit"])
         )
-    found: list[Stretch] = []
+    found: list[SegmentStretch] = []
     for partition in leaders:
         of_it = [row for row in parts if row["partition"] == partition]
         found += _with_markers(of_it, sorted(markers.get(partition, [])))
     return found
 
 
-def _with_markers(parts: list[Row], markers: list[TransactionMarker]) -> Iterator[Stretch]:
+def _with_markers(parts: list[Row], markers: list[TransactionMarker]) -> Iterator[SegmentStretch]:
     """From the end on: those within a stretch, and the next one behind it of each producer."""
     behind: dict[int, TransactionMarker] = {}
     rest = list(markers)
@@ -175,7 +175,7 @@ def _with_markers(parts: list[Row], markers: list[TransactionMarker]) -> Iterato
         within = []
         while rest and rest[-1].offset >= part["base_offset"]:
             within.append(rest.pop())
-        yield Stretch(
+        yield SegmentStretch(
             part["node"],
             part["partition"],
             part["path"],
@@ -187,7 +187,7 @@ def _with_markers(parts: list[Row], markers: list[TransactionMarker]) -> Iterato
             behind[marker.producer_id] = marker
 
 
-def record_frame(spark: SparkSession, parts: list[Stretch]) -> DataFrame:
+def record_frame(spark: SparkSession, parts: list[SegmentStretch]) -> DataFrame:
     """The records of these stretches."""
     return per_item(spark, parts, unpack_stretch, SPARK_ROWS)
 
@@ -292,7 +292,7 @@ class SegmentScan(NamedTuple):
     segment: SegmentFile
 
 
-class Stretch(NamedTuple):
+class SegmentStretch(NamedTuple):
     """Some batches of a file whose records are to be unpacked."""
 
     node_id: int
@@ -338,7 +338,7 @@ def _batch(each: Walked) -> tuple[object, ...]:
     )
 
 
-def unpack_stretch(part: Stretch) -> Iterator[pa.RecordBatch]:
+def unpack_stretch(part: SegmentStretch) -> Iterator[pa.RecordBatch]:
     decisions = Decisions(part.markers)
     view = mapped(part.path)[part.start_position : part.end_position]
     judged = [

@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.judge.cluster.stage import NODES, Facts, P, batch
 from tidelog.judge.anomalies import METADATA_COMMITTED, QUORUM_MAJORITY
-from tidelog.judge.excuses import ElectionKind, LeaderElected, TailLost
+from tidelog.judge.excuses import ElectionHeld, ElectionSource, TailLost
 
 
-def elections(facts: Facts) -> list[LeaderElected]:
-    return [excuse for excuse in facts.checker.excuses() if isinstance(excuse, LeaderElected)]
+def elections(facts: Facts) -> list[ElectionHeld]:
+    return [excuse for excuse in facts.checker.excuses() if isinstance(excuse, ElectionHeld)]
 
 
 def tails(facts: Facts) -> list[TailLost]:
@@ -28,9 +28,9 @@ def test_an_election_tells_how_much_of_the_old_leaders_log_was_kept() -> None:
     facts.elect(2, 1, isr=frozenset({2, 3}))
 
     first, second = elections(facts)
-    assert (first.leader, first.election) == (1, ElectionKind.CLEAN)
+    assert (first.leader, first.election) == (1, ElectionSource.CLEAN)
     assert (second.leader, second.leader_epoch) == (2, 1)
-    assert (second.election, second.kept_end_offset) == (ElectionKind.CLEAN, 3)
+    assert (second.election, second.kept_end_offset) == (ElectionSource.CLEAN, 3)
 
 
 def test_a_winner_that_ends_before_its_predecessors_log_begins_has_kept_only_what_it_has() -> None:
@@ -149,9 +149,9 @@ def test_the_return_of_the_last_known_leader_is_told_from_an_unclean_election() 
     facts.elect(2, 4, isr=frozenset({2}), last_known_leaders=())
 
     assert [each.election for each in elections(facts)] == [
-        ElectionKind.CLEAN,
-        ElectionKind.LAST_KNOWN,
-        ElectionKind.UNCLEAN,
+        ElectionSource.CLEAN,
+        ElectionSource.LAST_KNOWN,
+        ElectionSource.UNCLEAN,
     ]
 
 
@@ -254,6 +254,6 @@ def test_steps_and_full_checks_agree_on_random_lives(seed: int) -> None:
             else:
                 facts.checker.check_all()
 
-    told = [(a.name, a.text) for a in everything.checker.anomalies]
-    assert [(a.name, a.text) for a in step.checker.anomalies] == told
-    assert told, "a life that breaks nothing shows nothing"
+    expected = [(a.name, a.text) for a in everything.checker.anomalies]
+    assert [(a.name, a.text) for a in step.checker.anomalies] == expected
+    assert expected, "a life that breaks nothing shows nothing"

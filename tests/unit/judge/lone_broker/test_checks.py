@@ -17,7 +17,7 @@ from tidelog.judge.history import (
     Seen,
     Sequence32,
     Survives,
-    TopicAsked,
+    TopicRequested,
     TopicsListed,
     Wrote,
 )
@@ -99,10 +99,10 @@ def unplugged(at: int, floor_offset: int) -> PowerLost:
     return PowerLost(at_us=at, partition=P, floor_offset=floor_offset, because="power loss")
 
 
-def asked(
+def requested(
     at: int, topic_id: str, *, creation: bool = True, outcome: CallOutcome = CallOutcome.OK
-) -> TopicAsked:
-    return TopicAsked(
+) -> TopicRequested:
+    return TopicRequested(
         at_us=at,
         invoked_us=at - 1,
         topic="orders",
@@ -189,9 +189,9 @@ CONDEMNED: list[tuple[str, str, list[Operation]]] = [
         ProducerIdGiven(at_us=1, producer_id=7, producer_epoch=0),
         ProducerIdGiven(at_us=2, producer_id=7, producer_epoch=0),
     ]),
-    ("topic forgotten", "created and not listed", [asked(1, "A"), listed(3)]),
+    ("topic forgotten", "created and not listed", [requested(1, "A"), listed(3)]),
     ("topic resurrected", "deleted and listed again", [
-        asked(1, "A"), asked(3, "A", creation=False), listed(5, "A"),
+        requested(1, "A"), requested(3, "A", creation=False), listed(5, "A"),
     ]),
 ]  # fmt: skip
 
@@ -269,10 +269,10 @@ FORGIVEN: list[tuple[str, str, list[Operation]]] = [
         ProducerIdGiven(at_us=2, producer_id=7, producer_epoch=1),
     ]),
     ("topic forgotten", "a deletion was asked for, nobody knows how it went", [
-        asked(1, "A"), asked(3, "A", creation=False, outcome=UNKNOWN), listed(5),
+        requested(1, "A"), requested(3, "A", creation=False, outcome=UNKNOWN), listed(5),
     ]),
     ("topic resurrected", "the name is back under another id", [
-        asked(1, "A"), asked(3, "A", creation=False), asked(5, "B"), listed(7, "B"),
+        requested(1, "A"), requested(3, "A", creation=False), requested(5, "B"), listed(7, "B"),
     ]),
 ]  # fmt: skip
 

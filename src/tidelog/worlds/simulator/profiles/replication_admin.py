@@ -12,7 +12,7 @@ from tidelog.core.wire.messages.api_19_create_topics import CreateTopicsResponse
 from tidelog.core.wire.messages.api_20_delete_topics import DeleteTopicsResponse
 from tidelog.core.wire.messages.api_37_create_partitions import CreatePartitionsResponse
 from tidelog.core.wire.messages.api_43_elect_leaders import ElectLeadersResponse
-from tidelog.judge.history import CallOutcome, HeadDeleted, TopicAsked, TopicsListed
+from tidelog.judge.history import CallOutcome, HeadDeleted, TopicRequested, TopicsListed
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import CallFailed
 from tidelog.worlds.simulator.client import Outcome as Reply
@@ -224,7 +224,7 @@ class ReplicationAdmin(BrokerClients):
         invoked_us: int,
     ) -> None:
         self.context.record(
-            TopicAsked(
+            TopicRequested(
                 at_us=self.context.world.now_us,
                 invoked_us=invoked_us,
                 topic=name,

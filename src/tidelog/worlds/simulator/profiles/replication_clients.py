@@ -14,7 +14,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.messages.api_03_metadata import MetadataResponse
 from tidelog.core.wire.schema import Message
 from tidelog.core.wire.sentinels import LATEST_TIMESTAMP
-from tidelog.judge.history import EndAsked
+from tidelog.judge.history import EndOffsetListed
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import CallFailed, WireClient
 from tidelog.worlds.simulator.client import Outcome as Reply
@@ -122,7 +122,7 @@ class EndOffsetReader(LeaderTracker):
             result = requests.list_offset_answer(answer)
             if result.error_code == ErrorCode.NONE:
                 self.context.record(
-                    EndAsked(
+                    EndOffsetListed(
                         at_us=self.context.world.now_us,
                         invoked_us=invoked_us,
                         reader=self.name,

@@ -16,7 +16,7 @@ from tidelog.judge.history import (
     CallOutcome,
     HeadDeleted,
     ProducerIdGiven,
-    TopicAsked,
+    TopicRequested,
     TopicsListed,
 )
 from tidelog.worlds.simulator.client import CallFailed
@@ -153,7 +153,7 @@ class StorageAdmin:
         invoked_us: int,
     ) -> None:
         self.context.record(
-            TopicAsked(
+            TopicRequested(
                 at_us=self.context.world.now_us,
                 invoked_us=invoked_us,
                 topic=name,
