@@ -12,7 +12,7 @@ Part = bytes | bytearray | memoryview | FileSlice
 """A piece of an answer: bytes, or a slice of a file that the world reads while it sends."""
 
 
-class Clock(Protocol):
+class EventClock(Protocol):
     """For answers that come at another time than their request."""
 
     now_ms: int

@@ -15,7 +15,7 @@ from tidelog.core.replication.in_sync import InSync, Proposal
 from tidelog.core.replication.progress import FollowerProgress
 
 
-class Cluster(Protocol):
+class BrokerStandings(Protocol):
     """What a leader must know of the brokers around it."""
 
     def may_join(self, broker_id: int, broker_epoch: int | None) -> bool:
@@ -53,7 +53,7 @@ class Leadership:
         replicas: tuple[int, ...],
         isr: tuple[int, ...],
         lag_ms_max: int,
-        cluster: Cluster,
+        cluster: BrokerStandings,
         now_ms: int,
     ) -> None:
         self.node_id = node_id

@@ -16,7 +16,7 @@ from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.replication import events
 from tidelog.core.replication.in_sync import Proposal
-from tidelog.core.replication.leader import Cluster, Leadership
+from tidelog.core.replication.leader import BrokerStandings, Leadership
 from tidelog.core.replication.produce_purgatory import (
     FollowerWatcher,
     ProducePurgatory,
@@ -88,7 +88,7 @@ class Partition:
         waits_for_sync: bool,
         isr_min: int,
         lag_ms_max: int,
-        cluster: Cluster,
+        cluster: BrokerStandings,
         trace: Trace,
     ) -> None:
         self.topic_partition = topic_partition

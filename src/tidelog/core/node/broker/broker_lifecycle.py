@@ -26,7 +26,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.trace import Trace
 from tidelog.core.node.controller.controller_channel import RETRY_MS, ControllerChannel
 from tidelog.core.node.metadata.metadata_log import MetadataLog
-from tidelog.core.node.ports import Clock
+from tidelog.core.node.ports import EventClock
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.links import NoAnswer
 from tidelog.core.wire.messages.api_62_broker_registration import (
@@ -98,7 +98,7 @@ class BrokerLifecycle:
         channel: ControllerChannel,
         on_caught_up: Callable[[int], None],
         alarms: Alarms,
-        clock: Clock,
+        clock: EventClock,
         trace: Trace,
         random: Random,
     ) -> None:

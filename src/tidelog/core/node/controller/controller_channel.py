@@ -12,7 +12,7 @@ from typing import Protocol
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.node.connections.forwarded_requests import LocalRequest
 from tidelog.core.node.connections.request import Handle
-from tidelog.core.node.ports import Clock
+from tidelog.core.node.ports import EventClock
 from tidelog.core.wire.links import Link, Links, NoAnswer, OnAnswer
 from tidelog.core.wire.schema import Message
 
@@ -41,7 +41,7 @@ class ControllerChannel:
         controller: ControllerLocation,
         alarms: Alarms,
         links: Links,
-        clock: Clock,
+        clock: EventClock,
         handle: Handle,
     ) -> None:
         self._controller = controller

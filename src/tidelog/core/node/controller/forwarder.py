@@ -20,7 +20,7 @@ from tidelog.core.node.controller.controller_channel import (
     ControllerChannel,
     ControllerLocation,
 )
-from tidelog.core.node.ports import Clock
+from tidelog.core.node.ports import EventClock
 from tidelog.core.wire.codec import decode
 from tidelog.core.wire.headers import read_response_header
 from tidelog.core.wire.links import NoAnswer
@@ -50,7 +50,7 @@ class Forwarder:
         channel: ControllerChannel,
         image: ClusterImage,
         alarms: Alarms,
-        clock: Clock,
+        clock: EventClock,
         handle: Handle,
     ) -> None:
         self._controller = controller
