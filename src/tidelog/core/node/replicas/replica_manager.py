@@ -101,7 +101,7 @@ class ReplicaManager:
     # Standing: what leaders ask about other brokers
 
     def may_join(self, broker_id: int, broker_epoch: int | None) -> bool:
-        """See `Cluster`."""
+        """See `BrokerStandings`."""
         broker = self._image.brokers.get(broker_id)
         return broker is not None and broker.is_active and broker.broker_epoch == broker_epoch
 
