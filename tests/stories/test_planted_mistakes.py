@@ -17,7 +17,7 @@ from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.replicas.directory_reports import DirectoryReports
 from tidelog.core.replication.partition import Partition
 from tidelog.core.replication.replica_fetcher import ReplicaFetcher
-from tidelog.core.storage import appending
+from tidelog.core.storage import log_append
 from tidelog.core.storage.producers import ProducerStates
 from tidelog.lab.engines.simulator import SimulatorEngine
 from tidelog.lab.story import BOOK, play
@@ -26,7 +26,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def followers_trust_checksums(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(appending, "crc_is_valid", lambda *_: True)
+    patch.setattr(log_append, "crc_is_valid", lambda *_: True)
 
 
 def followers_count_before_they_synced(patch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """The way past damaged headers: which batches of a segment are sound although a header lies.
 
 A header says how long its batch is and which offsets it has, so one flipped bit there can hide the
-sound batches behind it from whoever walks by headers. A header is believed here as far as its
+sound batches behind it from a walk by headers. A header is believed here as far as its
 neighbours agree with it; where they do not, its checksum decides, and where the batch is damaged,
 the next sound one is searched for byte by byte. That is slow: walks begin it only once they have
 met something that cannot be (`Segment.position_of`). What a flipped bit does, field by field:
@@ -10,7 +10,7 @@ met something that cannot be (`Segment.position_of`). What a flipped bit does, f
 - last offset delta, count of records: they contradict each other, and the next base offset;
 - base offset: it is not under the checksum; the batches on both sides contradict it;
 - leader epoch: it is not under the checksum, and no walk depends on it;
-- all others, and the records: the walk goes on, and the reader's check of the sum tells him.
+- all others, and the records: the walk goes on, and the reader's checksum finds it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAGIC_BYTE = bytes((MAGIC,))
 _BASE_OFFSET = Struct(">q")
 
 
-class Stretch(NamedTuple):
+class BatchOrDamage(NamedTuple):
     """One sound batch, or the damaged bytes between two sound ones."""
 
     position: int
@@ -56,7 +56,7 @@ def stretches(
     start_offset: int | None,
     base_offset: int,
     end_offset: int | None = None,
-) -> Iterator[Stretch]:
+) -> Iterator[BatchOrDamage]:
     """The batches from `position` on, where one begins, with the damage between them.
 
     `start_offset`: where the batch before it ends, if that is known. `base_offset` is the segment's
@@ -81,23 +81,23 @@ class _Walk:
         self._end_offset = end_offset
         self._window, self._window_position = b"", 0
 
-    def run(self, position: int, start_offset: int | None) -> Iterator[Stretch]:
+    def run(self, position: int, start_offset: int | None) -> Iterator[BatchOrDamage]:
         expected = start_offset
         while position < self._file.size_bytes:
             header = self.header_at(position)
             if expected is None:
                 expected = self._base_offset if header is None else header.base_offset
             if header is not None and self._is_sound(position, header, expected):
-                yield Stretch(position, header.base_offset, header.end_offset, header)
+                yield BatchOrDamage(position, header.base_offset, header.end_offset, header)
                 position += header.size_bytes
                 expected = header.end_offset
                 continue
             found = self._following(position, header, expected)
             if found is None:
                 end_offset = INT64_MAX if self._end_offset is None else self._end_offset
-                yield Stretch(position, expected, end_offset, None)
+                yield BatchOrDamage(position, expected, end_offset, None)
                 return
-            yield Stretch(position, expected, found[1], None)
+            yield BatchOrDamage(position, expected, found[1], None)
             position, expected = found
 
     def header_at(self, position: int) -> BatchHeader | None:
@@ -168,7 +168,7 @@ class _Walk:
         return other_choice
 
     def _records_count_at(self, position: int) -> int:
-        """What the header there says, believable or not; 0 if there is none."""
+        """The header's value there, believable or not; 0 if there is none."""
         data = self._file.read(position, HEADER_BYTES)
         return read_header(data).records_count if len(data) == HEADER_BYTES else 0
 

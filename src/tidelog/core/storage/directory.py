@@ -178,7 +178,7 @@ class LogDirectory:
         self._write_what_exceeds(topic_partition, recovery_point=0, log_start_offset=0)
 
     def discard_found(self, topic_partition: TopicPartition) -> None:
-        """A partition that was found here is nobody's: its deletion had been cut short."""
+        """A partition that was found here belongs to no topic: its deletion had been cut short."""
         assert topic_partition not in self.logs, f"{topic_partition} is open"
         path = f"{self.path}/{topic_partition}"
         self.found.remove(topic_partition)
@@ -275,7 +275,7 @@ class LogDirectory:
     # The end.
 
     def close_cleanly(self, *, broker_epoch: int | None = None) -> None:
-        """Make everything durable and say so: the next start scans nothing."""
+        """Make everything durable and mark the stop as clean: the next start scans nothing."""
         for log in self.logs.values():
             log.close_cleanly()
         if self.offline is not None:

@@ -1,12 +1,12 @@
-"""The Disk port: all that storage may ask of a file system.
+"""The Disk port: all that storage needs of a file system.
 
 Appending, reading, truncating and renaming are synchronous: they touch the page cache and cost a
-microsecond. Making something durable is a *wish*: `File.sync` and `Disk.sync_directory` return at
-once; the world carries wishes out in the order they were made (per log directory, coalescing) and
-then calls `Node.on_synced(file, size_bytes)`: the first `size_bytes` of the file are durable, and
-so is every name whose directory was asked to be synced before. A failed sync is final for its log
-directory (`Node.on_sync_failed`): nothing is retried, because the kernel may have dropped the dirty
-pages that it could not write.
+microsecond. Durability is only *requested*: `File.sync` and `Disk.sync_directory` return at once;
+the world carries requests out in the order they were made (per log directory, coalescing) and then
+calls `Node.on_synced(file, size_bytes)`: the first `size_bytes` of the file are durable, and so is
+every name whose directory's sync was requested before. A failed sync is final for its log directory
+(`Node.on_sync_failed`): nothing is retried, because the kernel may have dropped the dirty pages
+that it could not write.
 
 What is durable after a power loss: bytes below a synced size, and names (creations, renames,
 removals) below a synced directory. Everything else may or may not be there, in any combination.
@@ -34,7 +34,7 @@ class DiskFull(DiskError):
 
 
 class SyncListener(Protocol):
-    """Whoever owns a file hears when its bytes are durable."""
+    """The owner of a file, called when its bytes are durable."""
 
     def on_synced(self, file: File, size_bytes: int) -> None: ...
 
@@ -47,7 +47,7 @@ class File(Protocol):
     size_bytes: int
     """As this process wrote it, synced or not."""
     owner: SyncListener | None
-    """Set by whoever wants to hear `on_synced`."""
+    """Set by whoever needs `on_synced`."""
 
     def append(self, *parts: bytes | bytearray | memoryview) -> None:
         """Write at the end; on DiskError an unknown part of the bytes may have been written."""
@@ -61,7 +61,7 @@ class File(Protocol):
         """Atomic; replaces whatever had that name."""
 
     def sync(self) -> None:
-        """A wish: make all bytes written so far durable, then tell the owner through the node."""
+        """Request that all bytes written so far become durable; the node then informs the owner."""
 
     def sync_now(self) -> None:
         """Block until durable: only for start-up, shutdown and rare, small files."""
@@ -98,7 +98,7 @@ class Disk(Protocol):
         """With everything below it; no error if it is not there."""
 
     def sync_directory(self, path: str) -> None:
-        """A wish, ordered before later wishes: make the names in this directory durable."""
+        """Request that the names in this directory become durable, before all later requests."""
 
     def sync_directory_now(self, path: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""How far a log is durable: syncs asked for, syncs heard of, and the offset that follows from both.
+"""How far a log is durable: syncs requested, syncs done, and the offset that follows from both.
 
 A *mark* says: once so many bytes of this segment are durable, and all marks before it are met, the
 log is durable up to this offset. A leader epoch that the checkpoint file does not durably hold
@@ -6,7 +6,7 @@ keeps the offset back, too:
 
   1. Leader epoch 2 begins at offset 10; its line is written, but not synced.
   2. Records 10 to 20 are synced, the recovery point becomes 20. The power fails.
-  3. The checkpoint is the old one, and nothing below the recovery point is looked at again:
+  3. The checkpoint is the old one, and nothing below the recovery point is scanned again:
      records 10 to 20 would belong to leader epoch 1 for ever.
 """
 
@@ -18,7 +18,7 @@ from tidelog.core.storage.disk import File
 from tidelog.core.storage.segment import Segment
 
 
-class Mark(NamedTuple):
+class SyncMark(NamedTuple):
     segment: Segment
     size_bytes: int
     end_offset: int
@@ -33,15 +33,15 @@ class Durability:
         self.synced_end_offset = synced_end_offset
         """Everything before it, if there is anything, survives a power loss."""
         self.recovery_point = synced_end_offset
-        """Segments that end before it need not be looked at by the next start."""
+        """Segments that end before it need not be scanned by the next start."""
         self._reached = synced_end_offset
         """What the segments alone would allow."""
-        self._marks: list[Mark] = []
+        self._marks: list[SyncMark] = []
         self._barrier: int | None = None
 
     @property
     def wanted_end_offset(self) -> int:
-        """What will be durable once all syncs that were asked for are done."""
+        """What will be durable once all requested syncs are done."""
         return self._marks[-1].end_offset if self._marks else self._reached
 
     @property
@@ -50,9 +50,9 @@ class Durability:
         return self._barrier is not None
 
     def mark(self, segment: Segment, end_offset: int) -> None:
-        """A sync of everything in this segment has been, or is about to be, asked for."""
+        """A sync of everything in this segment has been, or is about to be, requested."""
         assert end_offset >= self.wanted_end_offset, (segment.file.path, end_offset)
-        self._marks.append(Mark(segment, segment.file.size_bytes, end_offset))
+        self._marks.append(SyncMark(segment, segment.file.size_bytes, end_offset))
 
     def awaited_segment(self, file: File) -> Segment | None:
         """The segment with this file that a mark waits for, be it deleted in the meantime or not.
@@ -84,7 +84,7 @@ class Durability:
         self.recovery_point = min(self.recovery_point, end_offset)
 
     def start_anew(self, offset: int) -> None:
-        """Old segments may come back until the names are synced: all must be looked at then."""
+        """Old segments may come back until the names are synced: all must be scanned then."""
         self._marks.clear()
         self._barrier = None
         self._reached = self.synced_end_offset = offset

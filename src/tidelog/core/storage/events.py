@@ -1,4 +1,4 @@
-"""What storage tells the trace: rolls, cuts, deletions, what recovery found, what broke."""
+"""Trace events of storage: rolls, cuts, deletions, what recovery found, what broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition's log: appended to at its end, read by offset, cut and deleted as told.
+"""One partition's log: appended to at its end, read by offset, truncated and deleted on request.
 
 The fences, from the left: `log_start_offset`, `last_stable_offset`, `high_watermark` (its owner's
 decision), `log_end_offset`; and `synced_end_offset`, before which everything survives a power loss.
@@ -15,13 +15,13 @@ from tidelog.core.formats import file_names
 from tidelog.core.model.ids import TopicId, TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.storage import timestamps
-from tidelog.core.storage.appending import Appended, OffsetsOutOfOrder
 from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk, DiskError, File, FileSlice
+from tidelog.core.storage.log_append import Appended, OffsetsOutOfOrder
 from tidelog.core.storage.log_state import LogKeeper
 from tidelog.core.storage.recovery import Recovery
-from tidelog.core.storage.shrinking import OffsetOutOfRange, Shrinking
 from tidelog.core.storage.timestamps import TimestampedOffset
+from tidelog.core.storage.truncation import OffsetOutOfRange, TruncatableLog
 from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class Log(Shrinking):
+class Log(TruncatableLog):
     """See the module. Not for two threads."""
 
     __slots__ = ()
@@ -196,7 +196,7 @@ class Log(Shrinking):
 
     @contextmanager
     def _noticing_failure(self) -> Iterator[None]:
-        """A disk that cannot be read has failed, too; whoever asked hears of it."""
+        """A disk that cannot be read has failed, too; the caller gets the error."""
         try:
             yield
         except DiskError as error:
@@ -232,14 +232,14 @@ class Log(Shrinking):
             self.fail(error)
 
     def flush_if_due(self, wall_ms: int) -> None:
-        """`flush.ms`: ask now and then, however little was written."""
+        """`flush.ms`: request a sync now and then, however little was written."""
         flush_ms = self.config.flush_ms
-        if flush_ms is not None and wall_ms - self.flush_asked_ms >= flush_ms:
-            self.flush_asked_ms = wall_ms
+        if flush_ms is not None and wall_ms - self.flush_requested_ms >= flush_ms:
+            self.flush_requested_ms = wall_ms
             self.want_sync()
 
     def on_synced(self, file: File, size_bytes: int) -> None:
-        """The disk did as asked. `synced_end_offset` may have moved."""
+        """A sync is done. `synced_end_offset` may have moved."""
         self.files.on_synced(file, size_bytes)
 
     def close_cleanly(self) -> None:

@@ -2,7 +2,7 @@
 
 Here is decided in which order things become durable. A segment counts as synced only after the
 names in the partition's directory, the directory's own name, the leader epochs and the segment's
-indexes were asked to be synced before it.
+indexes' syncs were requested before it.
 """
 
 # Size: one class, whose every method takes part in the order of syncs that is its subject.
@@ -25,8 +25,8 @@ from tidelog.core.storage.producers import ProducerStateEntry
 from tidelog.core.storage.segment import Segment
 
 
-class Doomed(NamedTuple):
-    """Files of a deleted segment."""
+class PendingDelete(NamedTuple):
+    """Files of a deleted segment that are not removed yet."""
 
     files: list[File]
     end_offset: int | None
@@ -40,7 +40,7 @@ class LogFiles:
     """Invariant: segments are sorted by base offset; the one at the end is the active one."""
 
     __slots__ = (
-        "_doomed",
+        "_pending_deletes",
         "_epochs_doubted",
         "_epochs_file",
         "_names_doubted",
@@ -80,16 +80,16 @@ class LogFiles:
         self.aborted = AbortedIndex(disk, directory)
         self.durability = Durability(synced_end_offset)
         self._owner: SyncListener | None = None
-        self._doomed: list[Doomed] = []
+        self._pending_deletes: list[PendingDelete] = []
         self._names_unsynced = self._parent_unsynced = False
-        """Whether a sync of the names has to be asked for before the next sync of bytes."""
+        """Whether a sync of the names must be requested before the next sync of bytes."""
         self._names_doubted = self._parent_doubted = False
-        """Whether such a sync, asked for or not, is not known to be done."""
+        """Whether such a sync, requested or not, is not known to be done."""
         self._topic_id_file: File | None = None
         self._epochs_file: File | None = None
         self._unsynced_epochs_file: File | None = None
         self._epochs_doubted = False
-        """Whether that file, asked to be synced or not, is not known to be durable."""
+        """Whether that file, its sync requested or not, is not known to be durable."""
 
     # Finding.
 
@@ -105,12 +105,12 @@ class LogFiles:
         return sum(segment.file.size_bytes for segment in self.segments)
 
     def owned_by(self, owner: SyncListener) -> None:
-        """Who hears of syncs: of the segments that are there, and of those to come."""
+        """Set the listener of syncs: of the segments that are there, and of those to come."""
         self._owner = owner
         for segment in self.segments:
             segment.file.owner = owner
         if self._epochs_file is not None:
-            self._epochs_file.owner = owner  # recovery wrote it, before anybody owned it
+            self._epochs_file.owner = owner  # recovery wrote it, before it had an owner
 
     # Growing.
 
@@ -175,7 +175,7 @@ class LogFiles:
             self._want_names()  # whoever waits for the file before waits for this one
 
     def want_epochs(self) -> None:
-        """Ask for the leader epochs' file, which says where the log starts.
+        """Request a sync of the leader epochs' file, which says where the log starts.
 
         Syncs are done in order, so it is durable before a checkpoint that is written from now on,
         and before the files of deleted segments lose their names: see `Recovery._drop_stale_head`.
@@ -226,7 +226,7 @@ class LogFiles:
         segment.file.sync()
 
     def _want_names(self) -> None:
-        """Names and small files first: what is wished for earlier is durable earlier."""
+        """Names and small files first: what is requested earlier is durable earlier."""
         if self._topic_id_file is not None:
             self._topic_id_file.sync()
             self._topic_id_file = None
@@ -308,7 +308,7 @@ class LogFiles:
     def cut_to(self, end_offset: int) -> None:
         """Drop everything from `end_offset` on, which is where a batch begins or a gap is."""
         kept = bisect_left(self.segments, end_offset, key=_base_offset)
-        self._doom_end(self.segments[kept:])
+        self._mark_tail_for_delete(self.segments[kept:])
         del self.segments[kept:]
         self.durability.truncate(end_offset)
         if not self.segments:
@@ -334,25 +334,27 @@ class LogFiles:
         del self.segments[:count]
         if len(self.segments) > 1:
             self._keep_first_name()
-        self._doom(gone, end_offset=end_offset)
+        self._mark_for_delete(gone, end_offset=end_offset)
         return gone
 
     def drop_all(self) -> None:
         """Segments that were waiting for their deletion go, too: they are before no log start."""
         gone, self.segments = self.segments, []
-        self._doomed = [doomed._replace(end_offset=None) for doomed in self._doomed]
-        self._doom_end(gone)
+        self._pending_deletes = [
+            pending._replace(end_offset=None) for pending in self._pending_deletes
+        ]
+        self._mark_tail_for_delete(gone)
         for offset in list(self.snapshots):
             self.remove_snapshot(offset)
 
-    def _doom_end(self, segments: list[Segment]) -> None:
+    def _mark_tail_for_delete(self, segments: list[Segment]) -> None:
         """The first of them goes last, so that a power loss brings no headless rest back."""
         if len(segments) > 1:
-            self._doom(segments[1:], end_offset=None)
+            self._mark_for_delete(segments[1:], end_offset=None)
             self.disk.sync_directory_now(self.directory)
-        self._doom(segments[:1], end_offset=None)
+        self._mark_for_delete(segments[:1], end_offset=None)
 
-    def _doom(self, segments: list[Segment], *, end_offset: int | None) -> None:
+    def _mark_for_delete(self, segments: list[Segment], *, end_offset: int | None) -> None:
         for segment in segments:
             files = [segment.file]
             for index in (segment.offsets, segment.times):
@@ -368,33 +370,33 @@ class LogFiles:
                     self.directory, segment.base_offset, file_names.SNAPSHOT
                 )
                 files.append(self.disk.open(path))
-            self._doomed.append(Doomed(files, end_offset, False, None))
+            self._pending_deletes.append(PendingDelete(files, end_offset, False, None))
         if end_offset is None:
-            self.rename_doomed(durable_log_start_offset=0)
+            self.rename_pending_deletes(durable_log_start_offset=0)
 
-    def rename_doomed(self, *, durable_log_start_offset: int) -> None:
+    def rename_pending_deletes(self, *, durable_log_start_offset: int) -> None:
         """First step of a deletion: the files lose their names as parts of the log."""
-        for at, doomed in enumerate(self._doomed):
-            end_offset = 0 if doomed.end_offset is None else doomed.end_offset
-            if not doomed.is_renamed and end_offset <= durable_log_start_offset:
-                for file in doomed.files:
+        for at, pending in enumerate(self._pending_deletes):
+            end_offset = 0 if pending.end_offset is None else pending.end_offset
+            if not pending.is_renamed and end_offset <= durable_log_start_offset:
+                for file in pending.files:
                     file.rename(self._deleted_name(file.path))
                 self._change_names()
-                self._doomed[at] = doomed._replace(is_renamed=True)
+                self._pending_deletes[at] = pending._replace(is_renamed=True)
 
-    def remove_doomed(self, *, wall_ms: int, delay_ms: int) -> int:
+    def remove_pending_deletes(self, *, wall_ms: int, delay_ms: int) -> int:
         """Second step: the files that are due go; how many."""
         kept, removed = [], 0
-        for doomed in self._doomed:
-            if doomed.is_renamed and doomed.due_ms is None:
-                doomed = doomed._replace(due_ms=wall_ms + delay_ms)
-            if doomed.due_ms is None or doomed.due_ms > wall_ms:
-                kept.append(doomed)
+        for pending in self._pending_deletes:
+            if pending.is_renamed and pending.due_ms is None:
+                pending = pending._replace(due_ms=wall_ms + delay_ms)
+            if pending.due_ms is None or pending.due_ms > wall_ms:
+                kept.append(pending)
                 continue
-            for file in doomed.files:
+            for file in pending.files:
                 file.remove()
                 removed += 1
-        self._doomed = kept
+        self._pending_deletes = kept
         return removed
 
     def _deleted_name(self, path: str) -> str:

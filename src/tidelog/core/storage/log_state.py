@@ -34,7 +34,7 @@ class LogState:
         "epochs",
         "failed",
         "files",
-        "flush_asked_ms",
+        "flush_requested_ms",
         "high_watermark",
         "is_plain",
         "jitter_ms",
@@ -73,7 +73,7 @@ class LogState:
         self.keeper: LogKeeper | None = None
         self.durable_log_start_offset: int | None = None
         """What the keeper's checkpoint durably says; None without a keeper."""
-        self.flush_asked_ms = wall_ms
+        self.flush_requested_ms = wall_ms
         self.update_config(config)
 
     def update_config(self, config: LogConfig) -> None:
@@ -84,7 +84,7 @@ class LogState:
             and config.message_timestamp_type == "CreateTime"
             and config.compression_type == "producer"
         )
-        """Batches are appended as they come, without a look at single records."""
+        """Batches are appended as they come, without reading single records."""
         self.jitter_ms = 0
         if config.segment_jitter_ms:
             spread_ms = min(config.segment_jitter_ms, config.segment_ms)
@@ -97,7 +97,7 @@ class LogState:
 
     @property
     def recovery_point(self) -> int:
-        """From here on a restart must look at every batch; moves only when syncs are done."""
+        """From here on a restart must scan every batch; moves only when syncs are done."""
         return self.files.durability.recovery_point
 
     @property
@@ -115,7 +115,7 @@ class LogState:
             self.producers.on_high_watermark(high_watermark)
 
     def fail(self, error: DiskError) -> None:
-        """The disk refused: whatever lies behind the log end is torn, and nobody may see it."""
+        """The disk refused: whatever lies behind the log end is torn, and must not be read."""
         if self.failed is None:
             self.failed = str(error)
             self.trace.emit(

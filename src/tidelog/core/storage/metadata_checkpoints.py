@@ -1,6 +1,6 @@
 """The files of the metadata's snapshots: Kafka's names, each file whole and durable or not there.
 
-`<end offset>-<epoch>.checkpoint` stands for everything that the log said before the end offset; the
+`<end offset>-<epoch>.checkpoint` stands for everything in the log before the end offset; the
 epoch is that of the record before it. While one is written it has another name, and is removed by
 the next start if it was not finished.
 """
@@ -99,7 +99,7 @@ class MetadataCheckpoints:
 
 
 class _Writing:
-    """A file on its way to the disk; hears of its syncs."""
+    """A file on its way to the disk; the listener of its syncs."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The offset index: where in a segment's file to begin looking for an offset.
+"""The offset index: from which file position to search for an offset.
 
 An entry is the final offset of some batch, relative to the segment's base, and the position of that
 batch. One entry about every `index.interval.bytes`.

@@ -227,7 +227,7 @@ class ProducerStates:
 
         Records without timestamps do not say when they came. Taking that for the year 1970 would
         forget their producer at every restart, and the retry that follows one would be stored
-        twice; so the idle time of such a producer begins when somebody first asks.
+        twice; so the idle time of such a producer begins with the first check.
         """
         for producer in self.by_id.values():
             if producer.timestamp_ms < 0:

@@ -15,7 +15,7 @@ from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.durable_directory import make_directory
 
 _VERSION = 1
-_NOBODY = -1
+_NO_NODE = -1
 _NO_DIRECTORY = "A" * 22
 """Sixteen zero bytes in Kafka's url-safe base64."""
 
@@ -25,7 +25,7 @@ class CorruptQuorumState(TidelogError):
 
 
 class RememberedElection(NamedTuple):
-    """The newest epoch that this node has heard of, its leader, and this node's vote in it."""
+    """The newest epoch that this node knows of, its leader, and this node's vote in it."""
 
     leader_epoch: int
     leader_id: int | None
@@ -72,9 +72,9 @@ def write(
 
 def _encode(election: RememberedElection) -> bytes:
     entries = {
-        "leaderId": _NOBODY if election.leader_id is None else election.leader_id,
+        "leaderId": _NO_NODE if election.leader_id is None else election.leader_id,
         "leaderEpoch": election.leader_epoch,
-        "votedId": _NOBODY if election.voted_id is None else election.voted_id,
+        "votedId": _NO_NODE if election.voted_id is None else election.voted_id,
         "votedDirectoryId": _NO_DIRECTORY,
         "data_version": _VERSION,
     }
@@ -82,4 +82,4 @@ def _encode(election: RememberedElection) -> bytes:
 
 
 def _optional(number: int) -> int | None:
-    return None if number == _NOBODY else number
+    return None if number == _NO_NODE else number

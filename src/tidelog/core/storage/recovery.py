@@ -1,8 +1,8 @@
-"""Opening a log: trust what is known to be durable, look at the rest, rebuild what is beside it.
+"""Opening a log: trust what is known to be durable, scan the rest, rebuild the files beside it.
 
 After a clean stop nothing is read but the end of the active segment. After any other stop the
-segments from the recovery point on are scanned (scanning.py); their indexes, the leader epochs and
-the producer states are rebuilt. Segments below the recovery point are trusted, because they were
+segments from the recovery point on are scanned (recovery_scan.py); their indexes, the leader epochs
+and the producer states are rebuilt. Segments below the recovery point are trusted: they were
 synced with their names and indexes; an index that is missing all the same is rebuilt.
 """
 
@@ -22,7 +22,7 @@ from tidelog.core.storage.disk import Disk
 from tidelog.core.storage.epochs import LeaderEpochs
 from tidelog.core.storage.log_files import LogFiles
 from tidelog.core.storage.producers import ProducerStates
-from tidelog.core.storage.scanning import Scan
+from tidelog.core.storage.recovery_scan import RecoveryScan
 from tidelog.core.storage.segment import Segment
 from tidelog.core.wire.record_batch import CorruptBatch
 
@@ -72,7 +72,7 @@ class Recovery:
         segments = self._tidy_up(names)
         self._drop_before(self._log_start_offset, segments)
         self._drop_stale_head(segments)
-        scan: Scan | None = None
+        scan: RecoveryScan | None = None
         log_end_offset = self._clean_end(segments) if clean else None
         if log_end_offset is None and segments:
             scan, segments = self._scan(segments)
@@ -103,7 +103,7 @@ class Recovery:
         if self._names_changed:
             self._disk.sync_directory_now(self._directory)
         if scan is not None:
-            self._tell(scan, segments, log_end_offset)
+            self._emit_outcome(scan, segments, log_end_offset)
         return Opened(files, epochs, producers, self._log_start_offset, log_end_offset, unsynced)
 
     # Segments.
@@ -191,8 +191,8 @@ class Recovery:
         except CorruptBatch:
             return None
 
-    def _scan(self, segments: list[Segment]) -> tuple[Scan, list[Segment]]:
-        scan = Scan(
+    def _scan(self, segments: list[Segment]) -> tuple[RecoveryScan, list[Segment]]:
+        scan = RecoveryScan(
             partition=self._partition,
             recovery_point=self._recovery_point,
             index_interval_bytes=self._config.index_interval_bytes,
@@ -204,7 +204,11 @@ class Recovery:
         return scan, kept
 
     def _check_indexes(
-        self, names: list[str], segments: list[Segment], log_end_offset: int, scan: Scan | None
+        self,
+        names: list[str],
+        segments: list[Segment],
+        log_end_offset: int,
+        scan: RecoveryScan | None,
     ) -> None:
         """Of the trusted segments: after a clean stop only that the files are there."""
         present = set(names)
@@ -233,7 +237,7 @@ class Recovery:
                     )
                 )
 
-    def _mark_synced(self, segments: list[Segment], scan: Scan | None) -> list[Segment]:
+    def _mark_synced(self, segments: list[Segment], scan: RecoveryScan | None) -> list[Segment]:
         """What was scanned may still be in memory only: it has to be synced (again)."""
         for segment in segments:
             if scan is None or segment.base_offset < scan.start_offset:
@@ -245,7 +249,7 @@ class Recovery:
     # Beside the segments.
 
     def _find_beside(
-        self, files: LogFiles, names: list[str], log_end_offset: int, scan: Scan | None
+        self, files: LogFiles, names: list[str], log_end_offset: int, scan: RecoveryScan | None
     ) -> None:
         """Indexes of aborted transactions, and the snapshots that may be trusted."""
         bases = [segment.base_offset for segment in files.segments]
@@ -270,7 +274,7 @@ class Recovery:
                     files.aborted.truncate(base_offset, 0)
 
     def _leader_epochs(
-        self, files: LogFiles, log_end_offset: int, scan: Scan | None
+        self, files: LogFiles, log_end_offset: int, scan: RecoveryScan | None
     ) -> LeaderEpochs:
         content = self._read_leader_epochs()
         try:
@@ -311,7 +315,7 @@ class Recovery:
         return file.read(0, file.size_bytes)
 
     def _producer_states(
-        self, files: LogFiles, log_end_offset: int, scan: Scan | None
+        self, files: LogFiles, log_end_offset: int, scan: RecoveryScan | None
     ) -> ProducerStates:
         states = replay.producer_states(
             files,
@@ -345,7 +349,9 @@ class Recovery:
         self._disk.open(path).remove()
         self._trace.emit(events.FileDiscarded(path=path, reason=reason))
 
-    def _tell(self, scan: Scan, segments: list[Segment], log_end_offset: int) -> None:
+    def _emit_outcome(
+        self, scan: RecoveryScan, segments: list[Segment], log_end_offset: int
+    ) -> None:
         self._trace.emit(
             events.LogRecovered(
                 partition=self._partition,

@@ -14,7 +14,7 @@ from tidelog.core.model.limits import INT32_MAX, INT64_MAX
 from tidelog.core.storage import offset_index, time_index
 from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.config import LogConfig
-from tidelog.core.storage.damage import Stretch, sound_header, stretches
+from tidelog.core.storage.damage import BatchOrDamage, sound_header, stretches
 from tidelog.core.storage.dense_tail import DenseTail
 from tidelog.core.storage.disk import Disk, File
 from tidelog.core.storage.sparse_index import SparseIndex
@@ -109,7 +109,7 @@ class Segment:
     def existing(
         cls, *, disk: Disk, directory: str, base_offset: int, created_ms: int | None
     ) -> Segment:
-        """A segment whose log file is there; its indexes are looked at when they are needed."""
+        """A segment whose log file is there; its indexes are opened when they are needed."""
         return cls(
             disk=disk,
             directory=directory,
@@ -229,7 +229,7 @@ class Segment:
         """Where the first batch begins that ends after `offset`; the end of the file if none.
 
         Reads only the headers between an index entry and that batch, none at the end of the log.
-        CorruptBatch as soon as one of them cannot be true: then ask `position_past_damage`.
+        CorruptBatch as soon as one of them cannot be true: then call `position_past_damage`.
         """
         tail = self.tail
         if tail is not None and offset >= tail.start_offset:
@@ -295,7 +295,7 @@ class Segment:
 
     def _find_past_damage(
         self, offset: int, entry: tuple[int, int] | None, end_offset: int | None
-    ) -> Stretch | None:
+    ) -> BatchOrDamage | None:
         """The batch or the damage that ends after `offset`. An index that lies is built anew."""
         position, start_offset = self._sound_start(entry)
         entry_was_right = entry is None
@@ -330,7 +330,7 @@ class Segment:
     def sound_batches(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Positions and headers from a batch on; those whose headers cannot be true are left out.
 
-        The checksums are not asked: a batch with damaged records is among them.
+        The checksums are not checked: a batch with damaged records is among them.
         """
         expected = None if position else self.base_offset
         start_offset, met = expected, -1
@@ -469,7 +469,7 @@ class Segment:
         return max_timestamp_ms - first_ms if first_ms >= 0 else wall_ms - self.begun_ms(wall_ms)
 
     def begun_ms(self, wall_ms: int) -> int:
-        """When this segment was begun, or first seen by somebody with a clock."""
+        """When this segment was begun, or first seen by a caller with a clock."""
         if self.created_ms is None:
             self.created_ms = wall_ms
         return self.created_ms

@@ -112,7 +112,7 @@ class SparseIndex:
             self._file.close()
 
     def sync(self) -> None:
-        """A wish, before that of the log file: whoever trusts the segment trusts its index."""
+        """Requested before the log file's sync: whoever trusts the segment trusts its index."""
         self.write_out()
         self._open().sync()
 

@@ -1,4 +1,4 @@
-"""The time index: which offset to begin looking at for a timestamp.
+"""The time index: from which offset to search for a timestamp.
 
 An entry is the largest timestamp seen so far in the segment and the final offset, relative to the
 segment's base, of the batch that brought it. A segment that is rolled or closed ends with the entry

@@ -1,7 +1,7 @@
 """Finding records by time: the first at or after a timestamp, and the one with the largest.
 
 Time indexes narrow the search to a segment and a position; the records of the batch that is left
-are looked at one by one.
+are read one by one.
 """
 
 from __future__ import annotations

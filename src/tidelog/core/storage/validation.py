@@ -1,6 +1,6 @@
-"""What a leader asks of a batch before it gives it a place in the log.
+"""What a leader checks in a batch before it is appended.
 
-The questions look at the header, cheapest first, and at single records only where the topic's
+The checks read the header, cheapest first, and at single records only where the topic's
 settings demand it. A refusal is an error code with a sentence; nothing has been written then.
 """
 
@@ -44,108 +44,112 @@ _INT32 = Struct(">i")
 RecordErrors = tuple[tuple[int, str], ...]
 
 
-class Refusal(NamedTuple):
+class BatchRefusal(NamedTuple):
     """Why a batch was not appended."""
 
     error: ErrorCode
     message: str
     records: RecordErrors = ()
-    """Which records are to blame, by their place in the batch, each with a sentence."""
+    """The bad records by their index in the batch, each with a message."""
 
 
-def single_batch(view: memoryview) -> tuple[memoryview, BatchHeader] | Refusal:
+def single_batch(view: memoryview) -> tuple[memoryview, BatchHeader] | BatchRefusal:
     """A client sends exactly one batch; a partial one behind it is left out."""
     found = split_batches(view)
-    if isinstance(found, Refusal):
+    if isinstance(found, BatchRefusal):
         return found
     if len(found) > 1:
-        return Refusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one")
+        return BatchRefusal(ErrorCode.INVALID_RECORD, f"{len(found)} batches, not one")
     return found[0]
 
 
-def split_batches(view: memoryview) -> list[tuple[memoryview, BatchHeader]] | Refusal:
+def split_batches(view: memoryview) -> list[tuple[memoryview, BatchHeader]] | BatchRefusal:
     """Each whole batch by itself, as Kafka cuts them: a partial one at the end is dropped."""
     found: list[tuple[memoryview, BatchHeader]] = []
     position, end = 0, len(view)
     while end - position >= LENGTH_PREFIX_BYTES:
         (batch_length,) = _INT32.unpack_from(view, position + 8)
         if batch_length < _LEGACY_LENGTH_MIN:
-            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
+            return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
         if end - position < _LENGTH_AND_MAGIC_BYTES:
             break
         magic = view[position + 16]
         if magic > MAGIC:
-            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"magic {magic}")
+            return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, f"magic {magic}")
         next_position = position + batch_length + LENGTH_PREFIX_BYTES
         if next_position > end:
             break
         if magic != MAGIC:
-            return Refusal(ErrorCode.INVALID_RECORD, f"magic {magic} instead of {MAGIC}")
+            return BatchRefusal(ErrorCode.INVALID_RECORD, f"magic {magic} instead of {MAGIC}")
         if batch_length < BATCH_LENGTH_MIN:
-            return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
+            return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {batch_length}")
         found.append((view[position:next_position], read_header(view, position)))
         position = next_position
     if not found:
-        return Refusal(ErrorCode.INVALID_RECORD, "no record batch")
+        return BatchRefusal(ErrorCode.INVALID_RECORD, "no record batch")
     return found
 
 
-def refuse_bytes(view: memoryview, header: BatchHeader, config: LogConfig) -> Refusal | None:
-    """Size, format and checksum: asked of every batch, whoever sends it."""
+def refuse_bytes(view: memoryview, header: BatchHeader, config: LogConfig) -> BatchRefusal | None:
+    """Size, format and checksum: checked for every batch, whoever sends it."""
     size_bytes = header.batch_length + LENGTH_PREFIX_BYTES
     if header.magic != MAGIC:
-        return Refusal(ErrorCode.INVALID_RECORD, f"magic {header.magic} instead of {MAGIC}")
+        return BatchRefusal(ErrorCode.INVALID_RECORD, f"magic {header.magic} instead of {MAGIC}")
     if header.batch_length < BATCH_LENGTH_MIN:
-        return Refusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {header.batch_length}")
+        return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, f"batch length {header.batch_length}")
     if size_bytes > config.message_bytes_max:
-        return Refusal(
+        return BatchRefusal(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"a batch of {size_bytes} bytes; {config.message_bytes_max} are allowed",
         )
     if crc32c(view[CRC_COVERS_FROM:size_bytes]) != header.crc:
-        return Refusal(ErrorCode.CORRUPT_MESSAGE, "wrong checksum")
+        return BatchRefusal(ErrorCode.CORRUPT_MESSAGE, "wrong checksum")
     if header.attributes & COMPRESSION_MASK >= _CODECS_END:
-        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, f"codec {header.compression} is nobody's")
+        return BatchRefusal(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"codec {header.compression} is nobody's"
+        )
     if size_bytes > config.segment_bytes:
-        return Refusal(
+        return BatchRefusal(
             ErrorCode.RECORD_LIST_TOO_LARGE,
             f"a batch of {size_bytes} bytes; a segment has {config.segment_bytes}",
         )
     return None
 
 
-def refuse_client(header: BatchHeader) -> Refusal | None:
+def refuse_client(header: BatchHeader) -> BatchRefusal | None:
     """What only a client can get wrong: offsets, counts, control records, sequences."""
     count = header.last_offset_delta + 1
     if header.base_offset != 0:
-        return Refusal(ErrorCode.INVALID_RECORD, f"base offset {header.base_offset} instead of 0")
+        return BatchRefusal(
+            ErrorCode.INVALID_RECORD, f"base offset {header.base_offset} instead of 0"
+        )
     if count <= 0 or count != header.records_count:
-        return Refusal(
+        return BatchRefusal(
             ErrorCode.INVALID_RECORD,
             f"{header.records_count} records over {count} offsets",
         )
     if header.attributes & CONTROL_BIT:
-        return Refusal(ErrorCode.INVALID_RECORD, "clients may not write control records")
+        return BatchRefusal(ErrorCode.INVALID_RECORD, "clients may not write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
-        return Refusal(
+        return BatchRefusal(
             ErrorCode.INVALID_RECORD,
             f"sequence {header.base_sequence} of producer {header.producer_id}",
         )
     if not header.attributes & COMPRESSION_MASK:
         least_bytes = HEADER_BYTES + count * _RECORD_BYTES_MIN
         if header.batch_length + LENGTH_PREFIX_BYTES < least_bytes:
-            return Refusal(ErrorCode.INVALID_RECORD, f"{count} records do not fit their batch")
+            return BatchRefusal(ErrorCode.INVALID_RECORD, f"{count} records do not fit their batch")
     return None
 
 
 def refuse_timestamps(
     view: memoryview, header: BatchHeader, config: LogConfig, wall_ms: int
-) -> Refusal | None:
+) -> BatchRefusal | None:
     """By the first and the largest timestamp, which the header carries."""
     stamped = header.attributes & LOG_APPEND_TIME_BIT
     if config.message_timestamp_type != "CreateTime" or header.max_timestamp_ms == -1:
         if stamped:
-            return Refusal(
+            return BatchRefusal(
                 ErrorCode.INVALID_TIMESTAMP, "only the broker sets the time of appending"
             )
         return None
@@ -155,7 +159,7 @@ def refuse_timestamps(
     if too_late or too_early:
         least_ms = wall_ms - config.message_timestamp_before_max_ms
         most_ms = wall_ms + config.message_timestamp_after_max_ms
-        return _blamed(
+        return _with_bad_records(
             view,
             ErrorCode.INVALID_TIMESTAMP,
             f"timestamps {first_ms} to {largest_ms} are too far from {wall_ms}",
@@ -166,28 +170,30 @@ def refuse_timestamps(
     return None
 
 
-def refuse_missing_keys(view: memoryview) -> Refusal | None:
+def refuse_missing_keys(view: memoryview) -> BatchRefusal | None:
     """A compacted topic keeps the latest record of each key, so each needs one."""
     message = "a record without a key; a compacted topic needs keys"
-    refusal = _blamed(view, ErrorCode.INVALID_RECORD, message, lambda record: record.key is None)
-    is_innocent = refusal.message == message and not refusal.records
-    return None if is_innocent else refusal
+    refusal = _with_bad_records(
+        view, ErrorCode.INVALID_RECORD, message, lambda record: record.key is None
+    )
+    has_no_bad_record = refusal.message == message and not refusal.records
+    return None if has_no_bad_record else refusal
 
 
-def _blamed(
+def _with_bad_records(
     view: memoryview, error: ErrorCode, message: str, is_bad: Callable[[Record], bool]
-) -> Refusal:
-    """The refusal with the places of the records that are to blame for it."""
+) -> BatchRefusal:
+    """The refusal with the indexes of the bad records."""
     try:
-        places = [at for at, record in enumerate(iterate(view)) if is_bad(record)]
+        indexes = [at for at, record in enumerate(iterate(view)) if is_bad(record)]
     except CorruptBatch as damage:
-        return Refusal(ErrorCode.INVALID_RECORD, str(damage))
-    return Refusal(error, message, tuple((at, message) for at in places))
+        return BatchRefusal(ErrorCode.INVALID_RECORD, str(damage))
+    return BatchRefusal(error, message, tuple((at, message) for at in indexes))
 
 
 def recompressed(
     view: memoryview, header: BatchHeader, config: LogConfig
-) -> memoryview | Refusal | None:
+) -> memoryview | BatchRefusal | None:
     """The batch under the codec that the topic demands; None if it has that already."""
     wanted = CODECS.get(config.compression_type, header.attributes & COMPRESSION_MASK)
     is_plain_control = header.attributes & CONTROL_BIT and not header.compression
@@ -196,9 +202,9 @@ def recompressed(
     try:
         batch = recompress(view, compression=wanted, compression_level=config.compression_level)
     except CorruptBatch as error:
-        return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        return BatchRefusal(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
     if len(batch) > config.message_bytes_max:
-        return Refusal(
+        return BatchRefusal(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"a batch of {len(batch)} bytes once it is packed as the topic demands; "
             f"{config.message_bytes_max} are allowed",

@@ -21,9 +21,9 @@ from tidelog.core.replication.in_sync import InSync, Proposal
 from tidelog.core.replication.leader import Leadership
 from tidelog.core.replication.partition import Partition
 from tidelog.core.replication.replica_fetcher import ReplicaFetcher
-from tidelog.core.storage import appending
+from tidelog.core.storage import log_append
 from tidelog.core.storage.log import Log
-from tidelog.core.storage.shrinking import Shrinking
+from tidelog.core.storage.truncation import TruncatableLog
 from tidelog.core.wire.sentinels import NO_LEADER_EPOCH
 from tidelog.judge.anomalies import (
     CANDIDATE_COMPLETENESS,
@@ -53,7 +53,7 @@ _on_start = Quorum.on_start
 _on_high_watermark = MetadataQuorum._on_high_watermark
 _broker_start = BrokerLifecycle.start
 _high_watermark_candidate = Leadership.high_watermark_candidate
-_truncate = Shrinking._truncate
+_truncate = TruncatableLog._truncate
 _refuse_members = alter_partition._refuse_members
 _may_join = ReplicaManager.may_join
 
@@ -265,7 +265,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "a truncation does not forget the producers of what it cuts",
         caught_by=[PRODUCER_STATE],
         within=20,
-        patches=[Patch(Shrinking, "_truncate", keep_producers)],
+        patches=[Patch(TruncatableLog, "_truncate", keep_producers)],
     ),
     _mutant(
         "trust-every-restart",
@@ -279,6 +279,6 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "a follower copies a batch whose bytes have decayed on its leader's disk",
         caught_by=[CORRUPTION_SPREAD, CORRUPT],
         within=200,
-        patches=[Patch(appending, "crc_is_valid", any_checksum)],
+        patches=[Patch(log_append, "crc_is_valid", any_checksum)],
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.core.model.topic_name import METADATA_TOPIC
-from tidelog.core.storage import scanning
+from tidelog.core.storage import recovery_scan
 from tidelog.judge.anomalies import CHANGED, CORRUPT, LOST
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
 from tidelog.worlds.simulator.durable_store import SyncUnderWay
@@ -69,7 +69,7 @@ STORAGE_MUTANTS: tuple[Mutant, ...] = (
         about="recovery trusts every batch whose length fits, whatever its checksum says",
         caught_by=frozenset({CORRUPT}),
         within_seeds=40,
-        patches=(Patch(scanning, "crc_is_valid", _always),),
+        patches=(Patch(recovery_scan, "crc_is_valid", _always),),
     ),
     Mutant(
         name="forget-names",

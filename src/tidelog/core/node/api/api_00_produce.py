@@ -20,8 +20,8 @@ from tidelog.core.node.replicas.partition_lookup import (
     refuse_unhosted,
 )
 from tidelog.core.replication.partition import Partition
-from tidelog.core.storage.appending import Appended
-from tidelog.core.storage.validation import Refusal, single_batch
+from tidelog.core.storage.log_append import Appended
+from tidelog.core.storage.validation import BatchRefusal, single_batch
 from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
 from tidelog.core.wire.produce_fast import (
     ProducePartitionAnswer,
@@ -180,7 +180,7 @@ def _append(
 ) -> tuple[ProducePartitionAnswer, int | None]:
     """The answer, and the end offset that an `acks=all` request waits for (None: refused)."""
     batch = _one_batch(records)
-    if isinstance(batch, Refusal):
+    if isinstance(batch, BatchRefusal):
         message = batch.message if batch.error == ErrorCode.CORRUPT_MESSAGE else None
         return _refused(index, batch.error)._replace(error_message=message), None
     code = _refuse_batch(partition, batch[ATTRIBUTES_POSITION], version, is_transactional)
@@ -208,10 +208,10 @@ def _append(
     return answer, result.end_offset
 
 
-def _one_batch(records: memoryview | None) -> memoryview | Refusal:
+def _one_batch(records: memoryview | None) -> memoryview | BatchRefusal:
     """Exactly one batch of format 2 per partition; a partial one behind it is left out."""
     if records is None:
-        return Refusal(ErrorCode.INVALID_RECORD, "no records")
+        return BatchRefusal(ErrorCode.INVALID_RECORD, "no records")
     if (
         len(records) >= HEADER_BYTES
         and records[MAGIC_POSITION] == MAGIC
@@ -219,7 +219,7 @@ def _one_batch(records: memoryview | None) -> memoryview | Refusal:
     ):
         return records
     found = single_batch(records)
-    return found if isinstance(found, Refusal) else found[0]
+    return found if isinstance(found, BatchRefusal) else found[0]
 
 
 def _refuse_batch(

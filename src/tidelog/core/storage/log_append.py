@@ -1,7 +1,7 @@
 """How batches get into a log: checked, given their offsets, written at the end, remembered.
 
-The hot path of a Produce: one header, one checksum, one look at the producer, one write. A refusal
-is a value and leaves no trace in the log.
+The hot path of a Produce: one header, one checksum, one producer lookup, one write. A refusal is a
+value and leaves no trace in the log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.log_state import LogState
 from tidelog.core.storage.producers import RememberedBatch
 from tidelog.core.storage.segment import Segment
-from tidelog.core.storage.validation import RecordErrors, Refusal
+from tidelog.core.storage.validation import BatchRefusal, RecordErrors
 from tidelog.core.wire.control_records import EndTransactionMarker
 from tidelog.core.wire.record_batch import (
     CONTROL_BIT,
@@ -60,8 +60,8 @@ class OffsetsOutOfOrder(TidelogError):
         """Whether the batch begins earlier and reaches beyond the end of the log."""
 
 
-class Appending(LogState):
-    """The half of a log that grows."""
+class AppendableLog(LogState):
+    """A log that can be appended to; Log adds the rest."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class Appending(LogState):
         """Give the batch the next offsets and write it; `view` is changed in place.
 
         A client sends exactly one batch. The broker itself may append several at once, control
-        batches among them; sequences are not asked for then.
+        batches among them; sequences are not checked then.
         """
         if self.failed is not None:
             return _storage_error(self.failed)
@@ -90,8 +90,8 @@ class Appending(LogState):
 
         A partial batch at the end is left out, and so is everything from a batch on that is later
         than `leader_epoch_max`: the sender was no leader any more when it read that. CorruptBatch
-        or OffsetsOutOfOrder: nothing of the view was written. Gaps are the compacted topic's
-        privilege.
+        or OffsetsOutOfOrder: nothing of the view was written. Gaps are allowed in compacted
+        topics only.
         """
         if self.failed is not None:
             return _storage_error(self.failed)
@@ -130,7 +130,7 @@ class Appending(LogState):
             header := read_header(view)
         ).batch_length + LENGTH_PREFIX_BYTES != len(view):
             found = validation.single_batch(view)
-            if isinstance(found, Refusal):
+            if isinstance(found, BatchRefusal):
                 return _refused(found)
             view, header = found
         config = self.config
@@ -144,7 +144,7 @@ class Appending(LogState):
         log_append_time_ms = None
         if not self.is_plain or header.attributes & LOG_APPEND_TIME_BIT:
             prepared = self._prepare(view, header, wall_ms)
-            if isinstance(prepared, Refusal):
+            if isinstance(prepared, BatchRefusal):
                 return _refused(prepared)
             view, header = prepared
             if header.attributes & LOG_APPEND_TIME_BIT:
@@ -160,14 +160,14 @@ class Appending(LogState):
 
     def _prepare(
         self, view: memoryview, header: BatchHeader, wall_ms: int
-    ) -> tuple[memoryview, BatchHeader] | Refusal:
-        """What the topic's settings ask beyond the ordinary: keys, codec, time of appending."""
+    ) -> tuple[memoryview, BatchHeader] | BatchRefusal:
+        """What the topic's settings require beyond the ordinary: keys, codec, time of appending."""
         if self.config.compact:
             refusal = validation.refuse_missing_keys(view)
             if refusal is not None:
                 return refusal
         packed = validation.recompressed(view, header, self.config)
-        if isinstance(packed, Refusal):
+        if isinstance(packed, BatchRefusal):
             return packed
         if packed is not None:
             view = packed
@@ -179,7 +179,7 @@ class Appending(LogState):
 
     def _append_own(self, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
         found = validation.split_batches(view)
-        if isinstance(found, Refusal):
+        if isinstance(found, BatchRefusal):
             return _refused(found)
         markers: list[EndTransactionMarker | None] = []
         for batch, header in found:
@@ -189,7 +189,7 @@ class Appending(LogState):
             try:
                 marker = validation.end_marker_of(batch, header)
             except CorruptBatch as error:
-                return _refused(Refusal(ErrorCode.INVALID_RECORD, str(error)))
+                return _refused(BatchRefusal(ErrorCode.INVALID_RECORD, str(error)))
             if header.producer_id >= 0:
                 code = self.producers.decide_from_coordinator(header, marker)
                 if code is not None:
@@ -349,7 +349,7 @@ def _refuse_older(leader_epoch: int, before: int | None) -> int | None:
     return before if leader_epoch == _NO_LEADER_EPOCH else leader_epoch
 
 
-def _refused(refusal: Refusal) -> Appended:
+def _refused(refusal: BatchRefusal) -> Appended:
     return Appended(refusal.error, None, None, None, False, refusal.message, refusal.records)
 
 

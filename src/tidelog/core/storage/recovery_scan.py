@@ -1,4 +1,4 @@
-"""Looking at every batch of the segments that may not be durable, and cutting at the first bad one.
+"""Recovery's scan: checks every batch that may not be durable, and cuts at the first bad one.
 
 Bad is a batch that is torn, corrupt, out of order, or of an older leader than the one before it (a
 tail that had been truncated came back with the power). Segments behind a cut or a gap go as well: a
@@ -25,7 +25,7 @@ from tidelog.core.wire.record_batch import (
 _READ_BYTES = 2**20
 
 
-class Scan:
+class RecoveryScan:
     """One pass over the segments from the recovery point on. Files of dropped ones are left."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Scan:
         self._leader_epoch = -1
         self.scanned_bytes = 0
         self.start_offset = 0
-        """Everything from here on was looked at."""
+        """Everything from here on was scanned."""
         self.end_offset = 0
         self.leader_epochs: list[tuple[int, int]] = []
         """The leader epochs that were seen, with their first offsets."""

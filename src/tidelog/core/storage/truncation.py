@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import events, replay, retention
-from tidelog.core.storage.appending import Appending
 from tidelog.core.storage.disk import DiskError
+from tidelog.core.storage.log_append import AppendableLog
 from tidelog.core.storage.producers import ProducerStates
 
 
@@ -19,8 +19,8 @@ class OffsetOutOfRange(TidelogError):
     """The offset lies before the log's start or behind its end."""
 
 
-class Shrinking(Appending):
-    """The half of a log that forgets."""
+class TruncatableLog(AppendableLog):
+    """A log that can also be truncated and deleted from; Log adds reading."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class Shrinking(Appending):
         )
 
     def _rewind(self, recovery_point: int, log_start_offset: int) -> None:
-        """Before data is destroyed, nothing durable may claim that it need not be looked at."""
+        """Before data is destroyed, nothing durable may claim that it need not be scanned."""
         self.files.durability.truncate(recovery_point)
         self.log_start_offset = min(self.log_start_offset, log_start_offset)
         if self.keeper is not None:
@@ -155,7 +155,7 @@ class Shrinking(Appending):
         start_offset = segments[count].base_offset
         self._move_log_start(start_offset, because)
         gone = self.files.drop_first(count, end_offset=start_offset)
-        self._rename_doomed()
+        self._rename_pending_deletes()
         self.trace.emit(
             events.SegmentsDeleted(
                 partition=str(self.topic_partition),
@@ -185,19 +185,19 @@ class Shrinking(Appending):
     def delete_due_files(self, wall_ms: int) -> int:
         """Go on with deletions: rename what may be renamed, remove what waited long enough."""
         try:
-            self._rename_doomed()
-            return self.files.remove_doomed(
+            self._rename_pending_deletes()
+            return self.files.remove_pending_deletes(
                 wall_ms=wall_ms, delay_ms=self.config.file_delete_delay_ms
             )
         except DiskError as error:
             self.fail(error)
             return 0
 
-    def _rename_doomed(self) -> None:
+    def _rename_pending_deletes(self) -> None:
         durable = self.log_start_offset
         if self.keeper is not None:
             durable = self.durable_log_start_offset or 0
-        self.files.rename_doomed(durable_log_start_offset=durable)
+        self.files.rename_pending_deletes(durable_log_start_offset=durable)
 
     def expire_producers(self, wall_ms: int) -> int:
         """Forget the producers that have been idle for too long."""
