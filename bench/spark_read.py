@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ class Reading:
 
     def steps(self) -> list[Step]:
         line = Line(title=f"read → noop, {self._load.name}", bar=READ_BAR)
-        ways = {
+        ways: dict[str, Callable[[], object]] = {
             OURS: partial(self._to_noop, OUR_FORMAT),
             THEIRS: partial(self._to_noop, THEIR_FORMAT),
             CONFLUENT: self._by_confluent,
@@ -103,7 +103,7 @@ def committed(servers: str, topic: str) -> Iterator[Message]:
     }
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(PARTITIONS)])
-    ended = set()
+    ended: set[int | None] = set()
     heard_s = time.monotonic()
     while len(ended) < PARTITIONS:
         taken = consumer.consume(CONSUMED_AT_ONCE, POLL_S)
@@ -112,12 +112,13 @@ def committed(servers: str, topic: str) -> Iterator[Message]:
         elif time.monotonic() - heard_s > SILENCE_S:
             raise WrongRows(f"{topic}: nothing came for {SILENCE_S:g} s")
         for message in taken:
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 yield message
-            elif message.error().code() == KafkaError._PARTITION_EOF:
+            elif error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
             else:
-                raise WrongRows(str(message.error()))
+                raise WrongRows(str(error))
     consumer.close()
 
 
@@ -126,7 +127,7 @@ def summary_of_committed(servers: str, topic: str) -> Summary:
     rows = checksum = 0
     for message in committed(servers, topic):
         rows += 1
-        checksum += zlib.crc32((message.key() or b"") + message.value())
+        checksum += zlib.crc32((message.key() or b"") + (message.value() or b""))
     return Summary(rows=rows, checksum=checksum)
 
 

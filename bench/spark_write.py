@@ -32,6 +32,7 @@ from bench.topics import create_topic, delete_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
 
 WRITE_BAR = 1.5
 TASKS = 2
@@ -129,13 +130,13 @@ class Writing:
     def _their_copy(self, topic: str) -> None:
         options = {"kafka.bootstrap.servers": self._cluster.address, "kafka.acks": "all"}
 
-        def into(rows: DataFrame) -> object:
+        def into(rows: DataFrame) -> DataStreamWriter:
             writer = rows.writeStream.format(THEIR_FORMAT).option("topic", topic)
             return writer.options(**options)
 
         self._copy(THEIR_FORMAT, into)
 
-    def _copy(self, maker: str, into: Callable[[DataFrame], object]) -> None:
+    def _copy(self, maker: str, into: Callable[[DataFrame], DataStreamWriter]) -> None:
         """Everything that is there now, then the query ends."""
         checkpoint = tempfile.mkdtemp(prefix="tidelog-bench-")
         reader = self._spark.readStream.format(maker).option("subscribe", self._topic)

@@ -53,6 +53,14 @@ class Answers:
     def close(self, connection: int, reason: str) -> None:
         raise AssertionError(reason)
 
+    def connect(self, link: int, host: str, port: int, purpose: str) -> None:
+        raise AssertionError("a node alone opens no link")
+
+    def send(self, link: int, parts: Sequence[Part]) -> None:
+        raise AssertionError("a node alone opens no link")
+
+    def disconnect(self, link: int) -> None: ...
+
     def pause_reading(self, connection: int) -> None: ...
 
     def resume_reading(self, connection: int) -> None: ...

@@ -37,10 +37,12 @@ class Broker(Protocol):
     """Something that speaks Kafka's protocol."""
 
     host: str
-    port_names: Mapping[int, str]
-    """Placeholders for its ports, which are others in every run."""
     is_eventual: bool
     """Whether what one request changed may take a moment to be seen by the next one."""
+
+    @property
+    def port_names(self) -> Mapping[int, str]:
+        """Placeholders for its ports, which are others in every run."""
 
     def connect(self) -> Connection: ...
 

@@ -17,8 +17,9 @@ from tests.golden.cluster_talk import LEAVING, NODES, ClusterTalk
 from tests.golden.live import KAFKA_SETTINGS, show_progress
 from tests.golden.recordings import Steps
 from tests.kafka import KafkaCluster
-from tests.kafka.broker import HOST, START_TIMEOUT_S, KafkaNode
+from tests.kafka.broker import START_TIMEOUT_S, KafkaNode
 from tests.process.cluster import ProcessCluster
+from tests.process.ports import HOST
 
 SETTINGS = {
     # Whoever leads stays leader until a case elects another, and who waits for a processor lives.

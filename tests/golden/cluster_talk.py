@@ -156,7 +156,7 @@ class ClusterTalk(Talk):
             "Fetch", 17, on=controller(self.active_controller()), topics=topics, max_wait_ms=0
         )
         log = answer["responses"][0]["partitions"][0]["records"]
-        found = []
+        found: list[R] = []
         for position, header in batches(log):
             for record in () if header.is_control else iterate(log, position):
                 if record.value and record.value[1] == kind.api_key:

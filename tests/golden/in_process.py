@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from tests.golden.broker import SILENCE_S, Connection, Silence
 from tests.golden.memory_disk import MemoryDisk
 from tidelog.core.model.trace import NullTrace
 from tidelog.core.node.node import Node
-from tidelog.core.node.ports import Part
+from tidelog.core.node.ports import Outbox, Part
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.disk import FileSlice, read_slice
 from tidelog.core.wire.frames import BadFrame, FrameReader, PartialFrameBudget
@@ -50,7 +50,7 @@ class InProcessTidelog:
         self.node = Node(
             settings=settings,
             disk=self._disk,
-            outbox=self,
+            outbox=cast("Outbox", self),  # all but links, which a node alone does not open
             trace=NullTrace(),
             random=Random(1),
             wall_ms=lambda now_ms: WALL_START_MS + now_ms,

@@ -87,8 +87,11 @@ def test_names_keep_what_is_not_accidental() -> None:
 
 def test_a_quorum_keeps_its_shape_and_loses_its_numbers() -> None:
     """Who is a voter is compared; who leads and how far they are is chance."""
+    voter: dict[str, object]
     voter = {"replica_id": 2, "replica_directory_id": b"d" * 16, "log_end_offset": 77}
+    stranger: dict[str, object]
     stranger = {"replica_id": 4, "replica_directory_id": bytes(16), "log_end_offset": -1}
+    partition: dict[str, object]
     partition = {"partition_index": 0, "leader_id": 2, "leader_epoch": 5, "high_watermark": -1}
     partition |= {"current_voters": [voter], "observers": [stranger]}
     shown = quorum_without_accidents({"error_code": 0, "topics": [{"partitions": [partition]}]})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.kafka import KafkaBroker, KafkaUnavailable, Tool, class_path, run_tool
@@ -11,7 +13,7 @@ from tests.kafka.class_path import KAFKA_VERSION, java_program, unavailable_reas
 def test_a_machine_without_java_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a java program the reason is named, so that a skip explains itself."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(class_path.shutil, "which", lambda _program: None)
+    monkeypatch.setattr(shutil, "which", lambda _program: None)
     with pytest.raises(KafkaUnavailable, match="no java"):
         java_program()
 
@@ -21,7 +23,7 @@ def test_a_machine_without_maven_and_cache_says_so(
 ) -> None:
     """Jars that were never resolved cannot be had without maven, and the reason says so."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(class_path.shutil, "which", lambda _program: None)
+    monkeypatch.setattr(shutil, "which", lambda _program: None)
     with pytest.raises(KafkaUnavailable, match="no mvn"):
         class_path.class_path.__wrapped__()
 

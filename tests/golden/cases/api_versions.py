@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.golden.cases.registry import case
 from tests.golden.talk import Talk
 
 VERSIONS = (0, 1, 2, 3, 4)
-SOFTWARE = {"client_software_name": "golden", "client_software_version": "1.0"}
+SOFTWARE: dict[str, Any] = {"client_software_name": "golden", "client_software_version": "1.0"}
 
 
 @case("ApiVersions", *VERSIONS)
@@ -25,7 +27,10 @@ def unknown(talk: Talk, version: int) -> None:
 @case("ApiVersions", 3, 4)
 def software_name_that_is_invalid(talk: Talk, version: int) -> None:
     """Client software names have a pattern."""
-    software = {"client_software_name": "no spaces", "client_software_version": "1.0"}
+    software: dict[str, Any] = {
+        "client_software_name": "no spaces",
+        "client_software_version": "1.0",
+    }
     talk.ask("ApiVersions", version, **software)
 
 
@@ -38,7 +43,7 @@ def software_name_that_is_empty(talk: Talk, version: int) -> None:
 @case("ApiVersions", 3)
 def software_version_that_is_invalid(talk: Talk, version: int) -> None:
     """Client software versions have the same pattern."""
-    software = {"client_software_name": "golden", "client_software_version": "1 0"}
+    software: dict[str, Any] = {"client_software_name": "golden", "client_software_version": "1 0"}
     talk.ask("ApiVersions", version, **software)
 
 
@@ -46,7 +51,7 @@ def software_version_that_is_invalid(talk: Talk, version: int) -> None:
 def software_name_that_ends_badly(talk: Talk, version: int) -> None:
     """Names begin and end with a letter or digit."""
     for name in ("-golden", "golden.", "gol..den", "g"):
-        software = {"client_software_name": name, "client_software_version": "1.0"}
+        software: dict[str, Any] = {"client_software_name": name, "client_software_version": "1.0"}
         talk.ask("ApiVersions", version, **software)
 
 

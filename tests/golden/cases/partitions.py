@@ -111,7 +111,7 @@ def one_topic_twice(talk: Talk, version: int) -> None:
     """The same topic twice in one request."""
     topic = talk.new_topic()
     topics = [{"name": topic.name, "count": count} for count in (2, 3)]
-    fields = {"topics": [{**asked, "assignments": None} for asked in topics]}
+    fields: dict[str, Any] = {"topics": [{**asked, "assignments": None} for asked in topics]}
     talk.ask("CreatePartitions", version, **fields, timeout_ms=10_000)
 
 

@@ -213,8 +213,8 @@ def duplicate_after_records_were_deleted(talk: Talk, version: int) -> None:
     topic = talk.new_topic()
     send(talk, topic, 0, 2)
     gone = {"partition_index": 0, "offset": 2}
-    fields = {"topics": [{"name": topic.name, "partitions": [gone]}], "timeout_ms": 5000}
-    talk.ask("DeleteRecords", 2, **fields)
+    topics = [{"name": topic.name, "partitions": [gone]}]
+    talk.ask("DeleteRecords", 2, topics=topics, timeout_ms=5000)
     send(talk, topic, 0, 2)
     send(talk, topic, 3, 1)
     send(talk, topic, 2, 1)

@@ -47,6 +47,7 @@ def with_an_id_of_its_own(talk: Talk, version: int) -> None:
 @case("InitProducerId", 3, 5)
 def with_an_id_but_no_producer_epoch(talk: Talk, version: int) -> None:
     """An id without an epoch."""
+    fields: dict[str, Any]
     fields = {"transactional_id": None, "transaction_timeout_ms": 60_000, "producer_id": PID}
     talk.ask("InitProducerId", version, **fields)
 
@@ -54,6 +55,7 @@ def with_an_id_but_no_producer_epoch(talk: Talk, version: int) -> None:
 @case("InitProducerId", 3, 5)
 def with_a_producer_epoch_but_no_id(talk: Talk, version: int) -> None:
     """An epoch without an id."""
+    fields: dict[str, Any]
     fields = {"transactional_id": None, "transaction_timeout_ms": 60_000, "producer_epoch": 2}
     talk.ask("InitProducerId", version, **fields)
 

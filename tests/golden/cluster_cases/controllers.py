@@ -155,7 +155,7 @@ def of_brokers_of_all_kinds(talk: ClusterTalk, version: int) -> None:
         (active, 9, LONG_AGO),
         (standby, 1, talk.broker_epoch(1)),
     ):
-        fields = {"broker_id": broker, "broker_epoch": broker_epoch}
+        fields: dict[str, Any] = {"broker_id": broker, "broker_epoch": broker_epoch}
         fields |= {"current_metadata_offset": 2**40, "want_fence": False, "want_shut_down": False}
         talk.ask("BrokerHeartbeat", version, on=controller(node), **fields)
 
@@ -163,5 +163,6 @@ def of_brokers_of_all_kinds(talk: ClusterTalk, version: int) -> None:
 @cluster_case("BrokerHeartbeat", 0, 2)
 def that_lags_behind(talk: ClusterTalk, version: int) -> None:
     """A broker that serves is not fenced because it has not read the newest metadata."""
+    fields: dict[str, Any]
     fields = {"broker_id": 1, "broker_epoch": talk.broker_epoch(1), "current_metadata_offset": 0}
     talk.ask("BrokerHeartbeat", version, on=controller(talk.active_controller()), **fields)

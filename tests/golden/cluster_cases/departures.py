@@ -77,7 +77,7 @@ def while_a_node_is_away(talk: ClusterTalk, version: int) -> Iterator[None]:
     topic = talk.placed_topic([3, 1, 2], [1, 2, 3])
     alone = talk.placed_topic([3], short="alone")
     both = [{"name": topic.name}, {"name": alone.name}]
-    asked = {"topics": both, "shown": without_controller}
+    asked: dict[str, Any] = {"topics": both, "shown": without_controller}
     yield
     talk.wait_for_partition(topic.name, 0, leader=1, isr=[1, 2], nodes=LEFT)
     talk.wait_for_partition(topic.name, 1, leader=1, isr=[1, 2], nodes=LEFT)

@@ -44,7 +44,7 @@ def without_numbers(plain: Any) -> Any:
         return [without_numbers(item) for item in plain]
     if not isinstance(plain, dict):
         return plain
-    shown = {}
+    shown: dict[str, Any] = {}
     for name, value in plain.items():
         if name in CHANCE and value > 0:
             shown[name] = "<known>"
@@ -155,7 +155,7 @@ def fetch_snapshot(talk: ClusterTalk, version: int, node: int, **options: Any) -
     fields = {"cluster_id": options.pop("cluster_id", None)}
     fields["replica_id"] = talk.standby_controller()
     topic = options.pop("topic", METADATA_TOPIC)
-    asked = {"partition": 0, "current_leader_epoch": -1, "position": 0}
+    asked: dict[str, Any] = {"partition": 0, "current_leader_epoch": -1, "position": 0}
     asked |= {"snapshot_id": {"end_offset": BEYOND, "epoch": 1}, **options}
     fields["topics"] = [{"name": topic, "partitions": [asked]}]
     return ask_voter(talk, "FetchSnapshot", version, node, **fields)

@@ -76,7 +76,7 @@ def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
         (tmp_path / "sinks" / "valid_orders" / name).mkdir(parents=True)
     planned, done = (tmp_path / "sinks" / "valid_orders" / each for each in ("offsets", "commits"))
     (planned / "0").write_text(offsets(p0=5))
-    assert progress.under_way == 0 and not progress.has_reached({0: 5})
+    assert (progress.under_way, progress.has_reached({0: 5})) == (0, False)
     (done / "0").write_text("v1\n{}")
     assert (progress.done, progress.under_way) == (0, None)
     assert progress.has_reached({0: 5}) and progress.records == 5

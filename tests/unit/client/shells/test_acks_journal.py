@@ -57,7 +57,8 @@ def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
     file = io.StringIO()
     journal, counts = AcksJournal(file), OutcomeCounts()
     journal.begin(run="r", topic="orders", topic_id="id", acks="all", is_idempotent=True)
-    for number, outcome in enumerate([SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]):
+    outcomes: list[SendOutcome] = [SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]
+    for number, outcome in enumerate(outcomes):
         counts.add(outcome)
         journal.write_outcome(number, completed_ticket(outcome), sent_us=0, told_us=1)
     counts.add(SendUnknown("B", "three"))

@@ -19,6 +19,7 @@ from tidelog.client.sink.task import SinkTaskMachine
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.records import NewRecord, build
+from tidelog.core.wire.schema import Message
 
 T = TypeVar("T")
 TOPIC = "out"
@@ -202,7 +203,7 @@ class Stage:
         partitions = [str(each) for each in self.cluster.partitions]
         return sorted(value for each in partitions for value in self.coordinator.committed(each))
 
-    def asked(self, api: Callable[..., Any]) -> int:
+    def asked(self, api: type[Message]) -> int:
         return sum(isinstance(each.request, api) for each in self.cluster.seen)
 
 

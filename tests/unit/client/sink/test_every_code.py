@@ -7,7 +7,7 @@ may go on publishes it then.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +20,7 @@ from tidelog.client.sink.requests import STEP_APIS, SinkStep
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.schema import Message, Struct
 
+S = TypeVar("S", bound=Struct)
 CODES = [code for code in ErrorCode if code != ErrorCode.NONE]
 AT_START = (SinkStep.CONFIGS, SinkStep.FIND, SinkStep.IDENTIFY)
 
@@ -68,13 +69,14 @@ def shape(cluster: FakeCluster, broker_id: int, request: Any) -> Message:
         coordinator.partitions = set(coordinator.partitions)
         answer = coordinator.answer(broker_id, request)
         if answer is not None:
+            assert isinstance(answer, Message)
             return answer
     answer = fake_answers.answer(aside, aside.brokers[broker_id], request)
     assert isinstance(answer, Message)
     return answer
 
 
-def with_code(answer: Struct, code: int, version: int) -> Any:
+def with_code(answer: S, code: int, version: int) -> S:
     """The same answer with this code wherever the version has one."""
     for field in type(answer).schema:
         value = getattr(answer, field.name)

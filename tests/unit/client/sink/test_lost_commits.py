@@ -63,7 +63,7 @@ def test_a_commit_that_was_carried_out_before_a_takeover_is_found_in_the_marker(
     stage.cluster.clock.run_until(lambda: ends)
 
     assert ends == [None]
-    assert first.host.trace.of(BatchCommitted)[0].by_marker  # type: ignore[attr-defined]
+    assert first.host.trace.of(BatchCommitted)[0].by_marker
     assert second.begin(0) == AlreadyPublished(batch_id=0)
     with pytest.raises(ForeignRun):
         first.begin(1)

@@ -141,14 +141,13 @@ def registering(walk: Walk) -> Decided:
     known = walk.image.brokers.get(broker_id)
     is_clean = known is not None and walk.random.random() < 0.5
     is_wiped = walk.random.random() < 0.2
-    number = walk.next_offset if is_wiped or known is None else None
     newcomer = replace(
         NEWCOMER,
         broker_id=broker_id,
         incarnation_id=walk.random.randbytes(16),
         previous_broker_epoch=known.broker_epoch if is_clean and known else None,
         log_directories=(
-            (directory(number),) if number is not None or known is None else known.log_directories
+            (directory(walk.next_offset),) if is_wiped or known is None else known.log_directories
         ),
     )
     changes, _ = decide_admission(walk.image, walk.choices, newcomer, next_offset=walk.next_offset)

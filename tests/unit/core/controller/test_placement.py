@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 
@@ -37,7 +38,7 @@ def placed(
     return result
 
 
-def spread(counts: Counter[object], keys: list[object]) -> int:
+def spread(counts: Counter[object], keys: Sequence[object]) -> int:
     return max(counts[key] for key in keys) - min(counts[key] for key in keys)
 
 
@@ -54,7 +55,7 @@ def test_equal_racks_share_replicas_and_leaders_evenly(
 ) -> None:
     candidates = cluster(racks=racks, brokers_per_rack=per_rack)
     rack_of = {candidate.broker_id: candidate.rack for candidate in candidates}
-    all_racks: list[object] = sorted({str(rack) for rack in rack_of.values()})
+    all_racks = sorted({str(rack) for rack in rack_of.values()})
     for seed in range(3):
         result = placed(
             candidates,

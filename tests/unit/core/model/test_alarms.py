@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tidelog.core.model.alarms import Alarms
 
 
 def test_alarms_ring_in_the_order_of_their_deadlines() -> None:
-    alarms, rung = Alarms(), []
+    alarms = Alarms()
+    rung: list[tuple[int, int]] = []
     for deadline_ms in (30, 10, 20):
-        alarms.at(deadline_ms, lambda now_ms, at=deadline_ms: rung.append((at, now_ms)))
+        alarms.at(deadline_ms, partial(lambda at, now_ms: rung.append((at, now_ms)), deadline_ms))
 
     alarms.run(20)
 
@@ -17,7 +20,8 @@ def test_alarms_ring_in_the_order_of_their_deadlines() -> None:
 
 
 def test_a_cancelled_alarm_is_silent() -> None:
-    alarms, rung = Alarms(), []
+    alarms = Alarms()
+    rung: list[int] = []
     alarm = alarms.at(10, rung.append)
 
     alarm.cancel()

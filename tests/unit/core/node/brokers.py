@@ -13,7 +13,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tests.golden.memory_disk import MemoryDisk, MemoryFile
+from tests.golden.memory_disk import MemoryDisk
 from tests.unit.core.metadata.given import DIRECTORY, broker, image, state, topic, topic_id
 from tests.unit.core.node.broker_clients import Client, SentRequest
 from tests.unit.core.node.broker_wiring import Channel, ControllerRequest, Outbox
@@ -320,7 +320,7 @@ class Brokers:
         for broker_id, node in sorted(self.nodes.items()):
             wishes = self.disks[broker_id].wishes
             if wishes and self.syncs[broker_id]:
-                file = cast("MemoryFile", wishes.pop(0))
+                file = wishes.pop(0)
                 node.on_synced(file, file.size_bytes, self.now_ms)
                 node.end_of_tick(self.now_ms)
                 return True

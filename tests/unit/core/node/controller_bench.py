@@ -210,10 +210,11 @@ class ControllerBench:
         connection: int | None = 7,
     ) -> BrokerHeartbeatResponse:
         """With the newest broker epoch, unless another is given."""
-        known = self.brokers.get(broker_id)
+        if broker_epoch is None:
+            broker_epoch = self.brokers[broker_id].broker_epoch
         request = BrokerHeartbeatRequest(
             broker_id=broker_id,
-            broker_epoch=known.broker_epoch if broker_epoch is None else broker_epoch,
+            broker_epoch=broker_epoch,
             current_metadata_offset=offset,
             want_fence=want_fence,
             want_shut_down=want_shut_down,

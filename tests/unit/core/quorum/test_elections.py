@@ -72,13 +72,13 @@ def test_the_way_to_the_leadership_is_pre_vote_then_a_new_epoch_then_votes() -> 
 
     ready = granted(machine, 3, now_ms)
 
-    assert machine.role is Role.CANDIDATE
-    assert ready.store == ElectionState(quorum_epoch=1, leader_id=None, voted_for=1)
+    elected = ElectionState(quorum_epoch=1, leader_id=None, voted_for=1)
+    assert (machine.role, ready.store) == (Role.CANDIDATE, elected)
     asked = machine.request_for(2, now_ms)
     assert isinstance(asked, VoteCall) and (asked.is_pre_vote, asked.quorum_epoch) == (False, 1)
     ready = granted(machine, 2, now_ms)
-    assert machine.role is Role.LEADER
-    assert ready.store == ElectionState(quorum_epoch=1, leader_id=1, voted_for=1)
+    elected = ElectionState(quorum_epoch=1, leader_id=1, voted_for=1)
+    assert (machine.role, ready.store) == (Role.LEADER, elected)
     assert machine.leadership is not None
     assert machine.leadership.granted_by == (1, 2)
 
@@ -338,13 +338,12 @@ def test_a_candidate_that_lost_tries_again_after_a_random_while() -> None:
     machine = quorum()
     now_ms = stand(machine)
     granted(machine, 2, now_ms)
-    assert machine.role is Role.CANDIDATE
+    assert (machine.role, machine.quorum_epoch) == (Role.CANDIDATE, 1)
 
     granted(machine, 2, now_ms, is_granted=False)
     granted(machine, 3, now_ms, is_granted=False)
 
-    assert machine.role is Role.CANDIDATE
-    assert machine.request_for(2, now_ms) is None
+    assert (machine.role, machine.request_for(2, now_ms)) == (Role.CANDIDATE, None)
     assert machine.deadline_ms is not None
     assert now_ms < machine.deadline_ms <= now_ms + TIMING.election_backoff_max_ms
     machine.on_tick(machine.deadline_ms)

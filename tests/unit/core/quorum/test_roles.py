@@ -29,7 +29,7 @@ def test_an_observer_waits_for_ever_and_follows_whoever_leads() -> None:
     assert machine.deadline_ms is None
     assert machine.wants_fetch
     machine.on_tick(1_000_000)
-    assert machine.role is Role.UNATTACHED
+    assert (machine.role, machine.leader_id) == (Role.UNATTACHED, None)
     machine.on_fetch_answer(
         2, ErrorCode.NOT_LEADER_OR_FOLLOWER, leader_id=1, quorum_epoch=4, now_ms=5
     )

@@ -44,7 +44,7 @@ def test_the_same_state_again_decides_as_well() -> None:
     state = in_sync(1, 2)
     state.propose((1, 2, 3))
     assert state.commit((1, 2), partition_epoch=9)
-    assert (state.maximal, state.pending) == ({1, 2}, None)
+    assert (state.maximal, state.pending) == (frozenset({1, 2}), None)
 
 
 def test_old_news_change_nothing() -> None:
@@ -59,7 +59,7 @@ def test_a_proposal_that_was_surely_not_applied_is_withdrawn() -> None:
     state = in_sync(1)
     state.propose((1, 2))
     state.withdraw()
-    assert (state.maximal, state.pending) == ({1}, None)
+    assert (state.maximal, state.pending) == (frozenset({1}), None)
 
 
 def test_one_proposal_at_a_time() -> None:

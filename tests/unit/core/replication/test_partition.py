@@ -51,6 +51,9 @@ class Looking:
     def on_partition_changed(self) -> None:
         self.looks += 1
 
+    def on_isr_changed(self) -> None:
+        raise AssertionError("nobody leaves the in-sync replicas here")
+
 
 def partition(*, waits_for_sync: bool = False, trace: ListTrace | None = None) -> Partition:
     name = TopicPartition("orders", 0)

@@ -41,12 +41,10 @@ def test_a_leader_epoch_that_is_not_durable_holds_back_what_it_covers() -> None:
     durability.hold_back(4)
     durability.mark(only, 10)
     durability.on_segment_synced(only, 100)
-    assert durability.is_held_back
-    assert durability.synced_end_offset == 4
+    assert (durability.is_held_back, durability.synced_end_offset) == (True, 4)
 
     durability.release()
-    assert not durability.is_held_back
-    assert durability.synced_end_offset == 10
+    assert (durability.is_held_back, durability.synced_end_offset) == (False, 10)
 
 
 def test_leader_epochs_rewritten_during_their_sync_are_waited_for_and_then_let_go() -> None:

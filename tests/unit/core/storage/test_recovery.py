@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.core.storage.given import (
@@ -29,7 +31,7 @@ def filled(rig: Rig, values: list[str] = VALUES) -> Log:
     return log
 
 
-def crashed(rig: Rig, **offsets: int) -> Log:
+def crashed(rig: Rig, **offsets: Any) -> Log:
     rig.kill()
     return rig.open(**offsets)
 

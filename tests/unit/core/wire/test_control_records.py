@@ -129,7 +129,7 @@ QUORUM_RECORDS = [
     ),
     (VOTERS, ControlType.KRAFT_VOTERS, "voters_record.v0.VotersRecord"),
 ]
-KINDS = [type(message) for message, _, _ in QUORUM_RECORDS]
+KINDS: list[Any] = [type(message) for message, _, _ in QUORUM_RECORDS]
 
 
 @pytest.mark.parametrize(("message", "kind", "_name"), QUORUM_RECORDS)

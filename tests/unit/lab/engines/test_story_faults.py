@@ -39,6 +39,7 @@ def faults() -> tuple[RecordingInjector, StoryFaults]:
 
 def test_many_ways_are_told_at_once_and_once() -> None:
     injector, story = faults()
+    ways: list[tuple[str, int | str, int | str]]
     ways = [("cut", 1, 2), ("cut", 2, 1), ("cut", "reader", 1)]
     story.begin("cut", ways)
     assert injector.tables == [{("cut", 1, 2), ("cut", 2, 1), ("cut", "client:reader", 1)}]

@@ -32,7 +32,7 @@ NOTHING = (None, None, None)
 def test_sources(
     value: bytes | None, header: bytes | None, source: tuple[str | None, int | None, int | None]
 ) -> None:
-    headers = [{"key": "other", "value": b"orders/9/9"}]
+    headers: list[dict[str, object]] = [{"key": "other", "value": b"orders/9/9"}]
     if header is not None:
         headers.append({"key": "tidelog-source", "value": header})
     assert source_of(value, headers) == source

@@ -74,7 +74,8 @@ def test_a_cut_batch_is_left_for_the_next_answer(
     batches = laid_out(drawn)
     whole = b"".join(batches)
     cut = data.draw(st.integers(min_value=0, max_value=len(whole)))
-    complete, size = [], 0
+    complete: list[bytearray] = []
+    size = 0
     while len(complete) < len(batches) and size + len(batches[len(complete)]) <= cut:
         size += len(batches[len(complete)])
         complete.append(batches[len(complete)])

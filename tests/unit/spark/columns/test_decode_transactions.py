@@ -165,7 +165,8 @@ def test_a_transaction_counts_from_its_first_offset_on() -> None:
 def test_control_records_of_other_kinds_are_skipped_as_well() -> None:
     change = leader_change(LeaderChange(1, (), ()), timestamp_ms=0)
     data = build([change], control=True) + build([NewRecord(value=b"x")], base_offset=1)
-    for aborted in (None, []):
+    known: tuple[list[Aborted] | None, ...] = (None, [])
+    for aborted in known:
         seen = see(data, aborted=aborted)
         assert [record.value for record in seen.records] == [b"x"]
         assert seen.skipped_control == 1

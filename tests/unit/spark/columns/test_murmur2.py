@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,7 +25,7 @@ KNOWN = {
 }
 
 
-def column(keys: list[bytes | None]) -> pa.Array:
+def column(keys: Sequence[bytes | None]) -> pa.Array:
     return pa.array(keys, pa.binary())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,7 @@ def test_ints_are_read_as_one_by_one(numbers: list[int]) -> None:
 @given(some_longs, some_longs)
 def test_columns_are_laid_out_as_if_written_one_by_one(one: list[int], other: list[int]) -> None:
     rows = min(len(one), len(other))
+    columns: list[npt.NDArray[np.int64] | int]
     columns = [np.array(one[:rows]), 7, np.array(other[:rows], dtype=np.int64)]
     data, sizes = varint_rows(columns)
     expected = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tidelog.spark.pipeline.job.accounts import SinkAccount, lag_by_partition, report_of
@@ -76,7 +77,7 @@ def test_a_report_without_a_batch_is_none() -> None:
 
 
 def test_offsets_may_be_text_and_other_sources_have_none() -> None:
-    sources = [
+    sources: list[Mapping[str, Any]] = [
         {"endOffset": '{"t": {"0": 1}}', "latestOffset": '{"t": {"0": 4, "1": 9}}'},
         {"endOffset": 5, "latestOffset": 7},
         {"endOffset": None, "latestOffset": "no JSON"},

@@ -76,7 +76,13 @@ def publish(
 
 def seen(path: Path) -> str:
     """All rows, as a reader finds them that skips names with `_` and `.`."""
-    files = sorted(path.glob("batch_id=*/*.parquet"), key=lambda file: batch_of(file.parent.name))
+
+    def batch_id(file: Path) -> int:
+        found = batch_of(file.parent.name)
+        assert found is not None, file
+        return found
+
+    files = sorted(path.glob("batch_id=*/*.parquet"), key=batch_id)
     return "".join(file.read_text() for file in files)
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from tidelog.core.model.trace import ListTrace
+from tidelog.core.node.ports import Part
 from tidelog.core.storage.disk import File, FileSlice
 from tidelog.worlds.runtime.clock import Clock
 from tidelog.worlds.runtime.os_disk import OsDisk, OsFile
@@ -67,6 +68,7 @@ class FakeNode:
 
     def _reply_slice(self, connection: int, position: int, size_bytes: int) -> None:
         assert self.file is not None
+        parts: list[Part]
         parts = [struct.pack(">i", size_bytes), FileSlice(self.file, position, size_bytes)]
         self.outbox.reply(connection, parts)
 
@@ -147,7 +149,7 @@ def new_loop(name: str) -> asyncio.AbstractEventLoop:
     if name == "uvloop":
         import uvloop
 
-        return uvloop.new_event_loop()  # type: ignore[no-any-return]
+        return uvloop.new_event_loop()
     return asyncio.new_event_loop()
 
 

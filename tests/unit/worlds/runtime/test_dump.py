@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
     disk = OsDisk([str(root)], descriptors_max=20, wake=lambda: None)
     directory = LogDirectory.open(disk=disk, path=str(root), trace=NullTrace())
     log = directory.open_log(
-        TopicPartition("orders", 0),  # type: ignore[arg-type]
+        TopicPartition("orders", 0),
         topic_id=TopicId(bytes(range(16))),
         config=LogConfig(),
         wall_ms=WALL_MS,

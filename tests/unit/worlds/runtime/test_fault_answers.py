@@ -43,7 +43,7 @@ def errors(value: object) -> list[int]:
         return [code for each in value for code in errors(each)]
     if not isinstance(value, Struct):
         return []
-    found = []
+    found: list[int] = []
     for field in type(value).schema:
         inner = getattr(value, field.name)
         found += [inner] if field.name == "error_code" else errors(inner)

@@ -6,6 +6,8 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Coroutine
+from functools import partial
+from operator import contains
 from typing import Any
 
 import pytest
@@ -126,8 +128,9 @@ def test_a_silent_host_is_unreachable_after_a_while(
             full.bind(("127.0.0.1", 0))
             full.listen(0)
             waiting.connect(full.getsockname())  # the only place in its queue
-            stage.server.connect(LINK, *full.getsockname(), "probe")
-            stage.server.connect(LINK + 1, *full.getsockname(), "probe")
+            host, port = full.getsockname()
+            stage.server.connect(LINK, host, port, "probe")
+            stage.server.connect(LINK + 1, host, port, "probe")
             await stage.until(lambda: (LINK + 1, "unreachable") in stage.node.link_events)
 
     play(loop_name, story)
@@ -143,12 +146,12 @@ def test_an_end_is_closed_and_a_reset_is_reset(loop_name: str) -> None:
     async def story(stage: Stage) -> None:
         for number, (word, reason) in enumerate(((b"kick", "reset"), (b"exit", "closed")), LINK):
             peer = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-            stage.server.connect(number, *peer.sockets[0].getsockname(), "probe")
-            await stage.until(lambda number=number: (number, "opened") in stage.node.link_events)
+            host, port = peer.sockets[0].getsockname()
+            stage.server.connect(number, host, port, "probe")
+            await stage.until(partial(contains, stage.node.link_events, (number, "opened")))
             stage.server.begin_tick()
             stage.server.send(number, [framed(word)])
-            ended = (number, reason)
-            await stage.until(lambda ended=ended: ended in stage.node.link_events)
+            await stage.until(partial(contains, stage.node.link_events, (number, reason)))
             peer.close()
 
     play(loop_name, story)
@@ -169,9 +172,9 @@ def test_a_door_that_falls_shut_behind_us_is_a_reset(
         with listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
-            address = listener.getsockname()
-            monkeypatch.setattr(links_module.socket, "socket", Dialled)
-            stage.server.connect(LINK, *address, "probe")
+            host, port = listener.getsockname()
+            monkeypatch.setattr(socket, "socket", Dialled)
+            stage.server.connect(LINK, host, port, "probe")
             await stage.until(lambda: stage.node.link_events)
             monkeypatch.undo()
         assert stage.node.link_events[-1] == (LINK, "reset")

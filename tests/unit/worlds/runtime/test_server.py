@@ -272,11 +272,11 @@ def test_sync_results_reach_the_node_in_the_order_of_the_wishes(
 ) -> None:
     node = FakeNode()
     stages: list[Stage] = []
-    disk = OsDisk(
-        [str(tmp_path)],
-        descriptors_max=10,
-        wake=lambda: stages[0].server.loop.call_soon_threadsafe(stages[0].server.on_disk_results),
-    )
+
+    def wake() -> None:
+        stages[0].server.loop.call_soon_threadsafe(stages[0].server.on_disk_results)
+
+    disk = OsDisk([str(tmp_path)], descriptors_max=10, wake=wake)
 
     async def story(stage: Stage) -> None:
         stages.append(stage)

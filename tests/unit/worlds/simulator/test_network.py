@@ -154,8 +154,7 @@ def test_a_host_without_power_is_silent_and_resets_old_connections_when_back() -
     late = Listening()
     scene.network.connect("client", "server", late)
     scene.settle()
-    assert scene.client.closed is None
-    assert late.closed is None
+    assert (scene.client.closed, late.closed) == (None, None)
 
     scene.network.power_back("server")
     scene.settle()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.unit.worlds.simulator.echo import Stage, Talker
@@ -56,7 +58,9 @@ def test_after_a_power_loss_only_what_was_synced_is_sure() -> None:
         stage.talker.say(b"keep sure")
         stage.deliver(1)
         stage.talker.say(b"keep maybe")
-        stage.world.run_until(lambda stage=stage: bool(stage.node.unsynced), within_ms=100)
+        stage.world.run_until(
+            partial(lambda stage: bool(stage.node.unsynced), stage), within_ms=100
+        )
 
         stage.process.lose_power()
         assert stage.talker.closed is None, "nobody is left to say so"
@@ -166,8 +170,7 @@ def test_a_node_that_is_not_ready_to_stop_goes_on_until_it_is() -> None:
     stage.node.is_slow_to_stop = True
     stage.process.stop()
     stage.talker.say(b"echo still here")
-    assert stage.deliver(1) == [b"still here"]
-    assert stage.process.is_up
+    assert (stage.deliver(1), stage.process.is_up) == ([b"still here"], True)
 
     stage.node.is_ready_to_stop = True
     stage.talker.say(b"echo last")

@@ -43,7 +43,7 @@ class FakeRun:
 
 @pytest.fixture(autouse=True)
 def _fake_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(run.PROFILES, "storage", FakeRun)  # type: ignore[arg-type]
+    monkeypatch.setitem(run.PROFILES, "storage", FakeRun)
 
 
 def test_clean_seeds_end_with_zero(capsys: pytest.CaptureFixture[str]) -> None:

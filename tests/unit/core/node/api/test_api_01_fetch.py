@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.core.metadata.given import topic_id
@@ -30,7 +32,7 @@ def cluster() -> Brokers:
     return cluster
 
 
-def read(client: Client, *, version: int, number: int = NUMBER, **more: int) -> SentRequest:
+def read(client: Client, *, version: int, number: int = NUMBER, **more: Any) -> SentRequest:
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
     topic = FetchTopic(topic=TOPIC, topic_id=topic_id(number), partitions=[partition])
     return client.ask(FetchRequest(topics=[topic], **more), version)

@@ -22,6 +22,7 @@ from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tidelog.core.wire.schema import Message
 
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -198,7 +199,12 @@ def test_nothing_to_change_is_fine(node: Broker) -> None:
 
 
 class Whole(Request):
-    """Has no slots, so that a test can listen."""
+    """Keeps what it is answered with, for a test to read."""
+
+    answers: list[Any]
+
+    def answer(self, message: Message) -> None:
+        self.answers.append(message)
 
 
 class ForwardedCall:
@@ -218,7 +224,7 @@ class ForwardedCall:
         head = request_header(44, 1, correlation_id=5, client_id="c")
         body = encode(request(*resources), 1)
         whole = Whole(cast("Any", SimpleNamespace(id=7)), 44, 1, 5, "c", memoryview(body))
-        whole.answer = self.answers.append
+        whole.answers = self.answers
         api.forward(cast("Any", node), whole, memoryview(head + body), 0)
 
 

@@ -131,6 +131,7 @@ def test_a_power_loss_while_snapshots_are_written_loses_nothing(seed: int) -> No
     number = 0
     for _ in range(4):
         run = machine.start(KeptDirectory, settings=OFTEN)
+        assert isinstance(run.directory, KeptDirectory)
         assert set(answered) <= set(run.image.topics)
         for _ in range(12):
             number += 1

@@ -74,7 +74,7 @@ def partition(index: int) -> Partition:
 
 
 class _Hashable(SimpleNamespace):
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 def test_even_the_only_directory_is_told_when_the_metadata_names_another() -> None:
