@@ -130,7 +130,7 @@ def follower_fetches(
     for each in seen:
         request, answer = each.request, each.answer
         assert isinstance(request, FetchRequest), request
-        asked = [
+        requested = [
             partition
             for by_topic in request.topics
             if by_topic.topic_id == topic.topic_id
@@ -144,7 +144,7 @@ def follower_fetches(
             for partition in by_topic.partitions
             if partition.partition_index == index
         ]
-        for partition in asked:
+        for partition in requested:
             yield FollowerFetch(
                 at_us=each.at_us,
                 offset=partition.fetch_offset,

@@ -24,7 +24,7 @@ from tidelog.lab.engine import Engine, Host, Layout
 from tidelog.lab.evidence import Topic
 from tidelog.lab.evidence_queries import EvidenceQueries, StoryScene, Unanswered
 from tidelog.lab.report import Report
-from tidelog.lab.writers import BatchWriter, WrittenBatch
+from tidelog.lab.writers import PartitionWriter, WrittenBatch
 
 ANSWERS = "answers"
 REQUESTS = "requests"
@@ -140,10 +140,12 @@ class Lab:
         acks: int = ACKS_ALL,
         idempotent: bool = False,
         first_sequence: int = 0,
-    ) -> BatchWriter:
+    ) -> PartitionWriter:
         """Sends single batches and never retries by itself."""
         identity = self.new_identity() if idempotent else None
-        return BatchWriter(self, name, acks=acks, identity=identity, first_sequence=first_sequence)
+        return PartitionWriter(
+            self, name, acks=acks, identity=identity, first_sequence=first_sequence
+        )
 
     def new_identity(self) -> ProducerIdentity:
         request = init_producer_id_request()

@@ -77,7 +77,7 @@ class WrittenBatch:
         return None if named.leader_id < 0 else (named.leader_id, named.leader_epoch)
 
 
-class BatchWriter:
+class PartitionWriter:
     """Somebody who writes batches to one partition."""
 
     def __init__(

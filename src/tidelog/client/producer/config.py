@@ -79,14 +79,14 @@ def _is_idempotent(values: Values, acks: int) -> bool:
     """On unless something speaks against it; an error if it was asked for all the same."""
     if not values.flag("enable.idempotence"):
         return False
-    asked_for = values.was_given("enable.idempotence")
+    requested = values.was_given("enable.idempotence")
     in_flight_max = values.number("max.in.flight.requests.per.connection")
     if values.number("retries") == 0:
-        if asked_for:
+        if requested:
             raise ConfigError("retries must not be 0 with enable.idempotence")
         return False
     if acks != ACKS_ALL:
-        if asked_for:
+        if requested:
             raise ConfigError("acks must be all with enable.idempotence: less cannot guarantee it")
         return False
     if in_flight_max > PRODUCER_REQUESTS_IN_FLIGHT_MAX:

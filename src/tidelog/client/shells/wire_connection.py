@@ -89,10 +89,10 @@ class WireConnection:
         while len(received) < count:
             piece = self.socket.recv(min(count - len(received), _RECEIVE_BYTES_MAX))
             if not piece:
-                raise ConnectionClosed("the broker closed the connection")
+                raise BrokerClosed("the broker closed the connection")
             received += piece
         return bytes(received)
 
 
-class ConnectionClosed(TidelogError, ConnectionError):
+class BrokerClosed(TidelogError, ConnectionError):
     """The broker closed the connection in an orderly way."""

@@ -98,7 +98,7 @@ class JournalExchange:
         return int(number) if number != client_id and number.isdecimal() else client_id
 
     @property
-    def asked_us(self) -> int:
+    def sent_us(self) -> int:
         return int(self._request["at_us"])
 
     def answered(self, answer: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class JournalExchange:
         answer = self._answer
         version = int(self._request["version"])
         return RequestSeen(
-            at_us=story_us(self.asked_us),
+            at_us=story_us(self.sent_us),
             peer=self.peer,
             api_key=self.api_key,
             version=version,
@@ -139,7 +139,7 @@ class RequestJournal:
             for each in self._exchanges
             if each.api_key == api_key
             and peer in (None, each.peer)
-            and self._story_us(each.asked_us) >= since_us
+            and self._story_us(each.sent_us) >= since_us
         ]
 
     def _take(self, line: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from tidelog.client.shells.wire_connection import ConnectionClosed, WireConnection
+from tidelog.client.shells.wire_connection import BrokerClosed, WireConnection
 from tidelog.core.wire.schema import Message
 from tidelog.lab.engine import MissingAnswer
 from tidelog.lab.engines.story_clock import StoryClock
@@ -95,7 +95,7 @@ class ProcessRequests:
 
 
 def _no_answer(error: OSError) -> MissingAnswer:
-    if isinstance(error, ConnectionClosed):
+    if isinstance(error, BrokerClosed):
         return MissingAnswer("closed")
     if isinstance(error, ConnectionRefusedError):
         return MissingAnswer("refused")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.lab.lab import Lab
-from tidelog.lab.writers import BatchWriter
+from tidelog.lab.writers import PartitionWriter
 
 COMMITTED = 1_000
 AT_RISK = tuple(f"r{number}" for number in range(1_000, 1_005))
@@ -38,7 +38,7 @@ def _elect_1(lab: Lab) -> None:
     lab.until("all know that 1 leads", lambda: all(lab.desc(via=b).leader == 1 for b in (1, 2, 3)))
 
 
-def baseline(lab: Lab, *, isr_min: str = "2", **configs: str) -> BatchWriter:
+def baseline(lab: Lab, *, isr_min: str = "2", **configs: str) -> PartitionWriter:
     """The whole of it; the writer of 1000–1004 is given back. Followers 2 and 3 are held."""
     led_by_1_in_epoch_5(lab, isr_min=isr_min, **configs)
     lab.fill(COMMITTED)

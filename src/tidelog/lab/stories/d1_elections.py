@@ -17,7 +17,7 @@ def each_election_begins_a_new_leader_epoch(lab: Lab) -> None:
     lab.cluster()
     lab.create("orders", (A, B, C), min_insync_replicas="1")
     writer = lab.writer("writer")
-    told = [writer.write("in epoch 0")]
+    acks = [writer.write("in epoch 0")]
     for dead, successor, leader_epoch in ((A, B, 1), (B, C, 2)):
         in_sync = lab.desc().isr
         lab.kill(dead)
@@ -27,10 +27,10 @@ def each_election_begins_a_new_leader_epoch(lab: Lab) -> None:
         lab.step("D1-T1", f"{dead} crashed: {successor} leads, the ISR is without {dead}")
         lab.same("the leader epoch", lab.desc().leader_epoch, leader_epoch)
         lab.true("the ISR has lost it", dead not in lab.desc().isr)
-        told.append(writer.write(f"in epoch {leader_epoch}"))
+        acks.append(writer.write(f"in epoch {leader_epoch}"))
 
     lab.step("D1-E1", "N8", "C knows where each leader's records begin")
-    lab.same("the answers", told, [ok(0), ok(1), ok(2)])
+    lab.same("the answers", acks, [ok(0), ok(1), ok(2)])
     lab.same("epochs(C)", lab.epochs(C), {0: 0, 1: 1, 2: 2})
     lab.same("leader epochs in log(C)", [each.leader_epoch for each in lab.log(C)], [0, 1, 2])
     lab.same("the audit", lab.audit(), CLEAN)

@@ -16,7 +16,7 @@ from tidelog.lab.evidence import ProducerEntry
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import A, B, C, ok, same_logs
 from tidelog.lab.story import story
-from tidelog.lab.writers import BatchWriter, WrittenBatch
+from tidelog.lab.writers import PartitionWriter, WrittenBatch
 
 FIRST_TEN = tuple(f"m{number}" for number in range(100, 110))
 NEXT_TEN = tuple(f"m{number}" for number in range(110, 120))
@@ -50,7 +50,7 @@ def d1_walk_b_has_the_batch(lab: Lab) -> None:
     _the_next_ten(lab, producer)
 
 
-def _retry_of_a_known_batch(lab: Lab, producer: BatchWriter, batch: WrittenBatch) -> None:
+def _retry_of_a_known_batch(lab: Lab, producer: PartitionWriter, batch: WrittenBatch) -> None:
     retried_us = lab.now_us
     producer.again(batch)
     lab.pass_ms(1_000)
@@ -129,7 +129,7 @@ def ten_batches_of_which_a_prefix_survives(lab: Lab) -> None:
 
 
 def _one_after_another(
-    lab: Lab, producer: BatchWriter, names: Sequence[str], *, first_end: int
+    lab: Lab, producer: PartitionWriter, names: Sequence[str], *, first_end: int
 ) -> list[WrittenBatch]:
     """The leader has each before the next is sent; nobody waits for an answer."""
     batches = []
@@ -141,7 +141,7 @@ def _one_after_another(
 
 def _a_leads_and_takes_the_batch(
     lab: Lab, held: tuple[int, ...]
-) -> tuple[BatchWriter, WrittenBatch]:
+) -> tuple[PartitionWriter, WrittenBatch]:
     lab.cluster()
     lab.create("orders", (A, B, C), min_insync_replicas="2")
     producer = lab.writer("producer", idempotent=True, first_sequence=100)
@@ -156,11 +156,11 @@ def _a_leads_and_takes_the_batch(
     return producer, batch
 
 
-def _known(lab: Lab, producer: BatchWriter) -> ProducerEntry:
+def _known(lab: Lab, producer: PartitionWriter) -> ProducerEntry:
     return lab.producers(B)[producer.producer_id]
 
 
-def _same_numbers_again(lab: Lab, producer: BatchWriter, since_us: int) -> None:
+def _same_numbers_again(lab: Lab, producer: PartitionWriter, since_us: int) -> None:
     lab.step("D1-W4", "the retry carried the same producer id and the same sequences")
     (seen,) = lab.requests(B, ProduceRequest.api_key, since_us=since_us)
     assert isinstance(seen.request, ProduceRequest)
@@ -170,7 +170,7 @@ def _same_numbers_again(lab: Lab, producer: BatchWriter, since_us: int) -> None:
     lab.same("id, epoch, first sequence", numbers, (producer.producer_id, 0, 100))
 
 
-def _the_next_ten(lab: Lab, producer: BatchWriter) -> None:
+def _the_next_ten(lab: Lab, producer: PartitionWriter) -> None:
     lab.step("D1-W6", "D1-V3", "110–119 is appended at the next ten offsets")
     lab.same("the answer", producer.write(*NEXT_TEN), ok(10))
     lab.same("end(B)", lab.end(B), 20)

@@ -18,7 +18,7 @@ from tidelog.lab import alter_partition, evidence
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import CONTROLLER, FENCED, A, B, C, same_logs
 from tidelog.lab.story import story
-from tidelog.lab.writers import BatchWriter
+from tidelog.lab.writers import PartitionWriter
 
 
 @story("D2-T1", "D2-T2", "D2-T3", "D2-T4", "D2-C3", "D1-K6")
@@ -31,8 +31,8 @@ def a_returns_before_anything_new_is_written(lab: Lab) -> None:
     fetch, *_ = lab.follower_fetches(B, A, since_us=returned_us)
 
     lab.step("D2-T1", "A's first fetch: offset 3, last epoch 0, in the current epoch 1")
-    asked = (fetch.offset, fetch.last_fetched_leader_epoch, fetch.current_leader_epoch)
-    lab.same("what A asks", asked, (3, 0, 1))
+    fetched_from = (fetch.offset, fetch.last_fetched_leader_epoch, fetch.current_leader_epoch)
+    lab.same("what A asks", fetched_from, (3, 0, 1))
     lab.step(
         "D2-T2", "they agree up to offset 1: B answers that epoch 0 ends at 2, with no records"
     )
@@ -82,7 +82,7 @@ def an_old_leader_epoch_is_refused_everywhere(lab: Lab) -> None:
     lab.same("AlterPartition of A", claimed, FENCED)
 
 
-def _b_leads_without_m3(lab: Lab) -> BatchWriter:
+def _b_leads_without_m3(lab: Lab) -> PartitionWriter:
     """M1 everywhere, M2 on A and B, M3 on A; A is dead and B leads in leader epoch 1."""
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")

@@ -12,7 +12,7 @@ from tidelog.lab.evidence import LogEntry
 from tidelog.lab.lab import Lab
 from tidelog.lab.stories.cast import NOT_LEADER, A, B, C, ok, same_logs
 from tidelog.lab.story import story
-from tidelog.lab.writers import BatchWriter, WrittenBatch
+from tidelog.lab.writers import PartitionWriter, WrittenBatch
 
 
 @story(
@@ -57,7 +57,7 @@ def d2_walk_with_acks_1(lab: Lab) -> None:
     _a_leads_again(lab)
 
 
-def _begin(lab: Lab, *, acks: int) -> BatchWriter:
+def _begin(lab: Lab, *, acks: int) -> PartitionWriter:
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")
     lab.step("D2-M1", "the partition begins in leader epoch 0, and A's log is empty")
@@ -166,8 +166,8 @@ def the_same_producer_goes_on(lab: Lab) -> None:
         first.wait(retried)
     first.write("M4")
     lab.step("D2-E5", "N7", "M3 is ⟨leader epoch 1, offset 2⟩ and M4 ⟨leader epoch 1, offset 3⟩")
-    places = [(each.payload, each.leader_epoch, each.offset) for each in lab.log(B)]
-    lab.same("log(B)", places, [("M1", 0, 0), ("M2", 0, 1), ("M3", 1, 2), ("M4", 1, 3)])
+    records = [(each.payload, each.leader_epoch, each.offset) for each in lab.log(B)]
+    lab.same("log(B)", records, [("M1", 0, 0), ("M2", 0, 1), ("M3", 1, 2), ("M4", 1, 3)])
 
 
 @story("D2-S5", "N12")
@@ -197,7 +197,7 @@ def c_is_elected_when_it_stands_before_b(lab: Lab) -> None:
     lab.same("lost", lab.audit().lost, ("M2", "M3"))
 
 
-def _m3_on_a_alone(lab: Lab) -> tuple[BatchWriter, WrittenBatch, WrittenBatch]:
+def _m3_on_a_alone(lab: Lab) -> tuple[PartitionWriter, WrittenBatch, WrittenBatch]:
     lab.cluster()
     lab.create("letters", (A, B, C), min_insync_replicas="2")
     first = lab.writer("first", idempotent=True)
@@ -224,5 +224,5 @@ def _ends(lab: Lab) -> tuple[int, int, int]:
 
 
 def _leadership(lab: Lab) -> tuple[int | None, int]:
-    told = lab.desc()
-    return told.leader, told.leader_epoch
+    state = lab.desc()
+    return state.leader, state.leader_epoch

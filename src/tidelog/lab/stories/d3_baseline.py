@@ -16,10 +16,10 @@ def d3_baseline(lab: Lab) -> None:
     """1000 records are on three brokers, five on one of them, which then dies."""
     unlucky = baseline(lab)
     lab.step("D3-B1", "topic orders, partition 0, three replicas, all of them in sync")
-    told = lab.desc()
-    lab.same("replicas, ISR", (told.replicas, told.isr), ((1, 2, 3), (1, 2, 3)))
+    state = lab.desc()
+    lab.same("replicas, ISR", (state.replicas, state.isr), ((1, 2, 3), (1, 2, 3)))
     lab.step("D3-B2", "broker 1 leads with offsets 0–1004, the high watermark is 1000")
-    lab.same("the leader and its epoch", (told.leader, told.leader_epoch), (1, 5))
+    lab.same("the leader and its epoch", (state.leader, state.leader_epoch), (1, 5))
     lab.same("end(1)", lab.end(1), 1005)
     lab.same("the high watermark", lab.high_watermark(), COMMITTED)
     lab.step("D3-B3", "brokers 2 and 3 end at 1000, and their next fetches are under way")

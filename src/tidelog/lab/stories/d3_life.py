@@ -105,8 +105,8 @@ def _last_fetches_wait(lab: Lab) -> bool:
     each, one must have reached the leader, and not so long ago that it is answered empty soon."""
     lab.hold(2, 3, what=REQUESTS)
     fetches = [lab.requests(1, FETCH, peer=follower)[-1] for follower in (2, 3)]
-    asked_us = lab.now_us - FETCH_WAITS_MS * 1_000 // 5
-    if all(each.answer is None and each.at_us > asked_us for each in fetches):
+    sent_us = lab.now_us - FETCH_WAITS_MS * 1_000 // 5
+    if all(each.answer is None and each.at_us > sent_us for each in fetches):
         return True
     lab.release(2, 3)
     return False

@@ -18,9 +18,9 @@ def d3_return(lab: Lab) -> None:
     lab.release(2, 3)
     lab.until_led(2)
     writer = lab.writer("lucky")
-    told = [writer.write("new 1000"), writer.write("new 1001")]
+    acks = [writer.write("new 1000"), writer.write("new 1001")]
     lab.step("D3-R0", "2 and 3 have new records at 1000 and 1001, broker 1's disk has old ones")
-    lab.same("the answers", told, [ok(1000), ok(1001)])
+    lab.same("the answers", acks, [ok(1000), ok(1001)])
     for broker in (2, 3):
         tail = [(each.payload, each.leader_epoch) for each in lab.log(broker)[COMMITTED:]]
         lab.same(f"log({broker})", tail, [("new 1000", 6), ("new 1001", 6)])
@@ -46,8 +46,8 @@ def d3_return(lab: Lab) -> None:
 def _the_exchange(lab: Lab, returned_us: int) -> None:
     fetch = lab.follower_fetches(2, 1, since_us=returned_us)[0]
     lab.step("D3-R1", "broker 1 asks for what follows 1005, after epoch 5, in epoch 6")
-    asked = (fetch.offset, fetch.last_fetched_leader_epoch, fetch.current_leader_epoch)
-    lab.same("its first fetch", asked, (1005, 5, 6))
+    fetched_from = (fetch.offset, fetch.last_fetched_leader_epoch, fetch.current_leader_epoch)
+    lab.same("its first fetch", fetched_from, (1005, 5, 6))
     lab.step("D3-R2", "broker 2 answers: epoch 5 ended at 1000, and gives no records")
     lab.same("the divergence", fetch.diverged, (5, 1000))
     assert fetch.answer is not None

@@ -50,8 +50,8 @@ def d3_timeline(lab: Lab) -> None:
 
 def _leader_is_in_sync(lab: Lab) -> bool:
     """N16: no image shows a leader that is not in the ISR. Always true, or the story ends."""
-    told = lab.desc()
-    assert told.leader in told.isr, told
+    state = lab.desc()
+    assert state.leader in state.isr, state
     return True
 
 
@@ -66,13 +66,13 @@ def _followers_waited(lab: Lab, died_us: int) -> None:
 
 
 def _one_change(lab: Lab) -> None:
-    told = lab.desc()
+    state = lab.desc()
     lab.step("D3-T9", "N16", "the new ISR came with the new leader, in one record")
-    lab.same("the ISR", told.isr, (2, 3))
+    lab.same("the ISR", state.isr, (2, 3))
     lab.step("D3-T10", "D3-U6", "the first of [2, 3] leads at once: nobody waits for broker 1")
-    lab.same("the leader", told.leader, 2)
+    lab.same("the leader", state.leader, 2)
     lab.step("D3-T12", "leader 2, ISR [2, 3], leader epoch 6, online")
-    lab.same("leader epoch, error", (told.leader_epoch, told.error), (6, ErrorCode.NONE))
+    lab.same("leader epoch, error", (state.leader_epoch, state.error), (6, ErrorCode.NONE))
     lab.step("D3-T11", "a fetch that still believes in epoch 5 is refused")
     fetch = lab.fetch(2, COMMITTED, leader_epoch=5)
     lab.same("the error", ErrorCode(fetch.error_code), FENCED)

@@ -153,16 +153,18 @@ def a_rack_is_lost(lab: Lab) -> None:
     lab.until_led(3)
     lab.until("the ISRs have shrunk", lambda: _isrs(lab) == [(3,), (3,), (4,)])
     lab.step("D5-R12", "P0 moves to 3 in a new leader epoch, P1 and P2 keep their leaders")
-    told = lab.descriptions(topic, via=3)
-    lab.same("leaders", [each.leader for each in told], [3, 3, 4])
-    lab.same("leader epochs", [each.leader_epoch for each in told], [1, 0, 0])
+    partitions = lab.descriptions(topic, via=3)
+    lab.same("leaders", [each.leader for each in partitions], [3, 3, 4])
+    lab.same("leader epochs", [each.leader_epoch for each in partitions], [1, 0, 0])
     for index in range(3):
         lab.same(f"a write to P{index}", writer.write(f"after {index}", index=index), ok(1))
         lab.same(f"nothing lost in P{index}", lab.audit(index), CLEAN)
 
     lab.step("D5-B5", "P0 keeps its replicas; none is in rack a until 1 is back")
     lab.same(
-        "leader, replicas, ISR", (told[0].leader, told[0].replicas, told[0].isr), (3, (1, 3), (3,))
+        "leader, replicas, ISR",
+        (partitions[0].leader, partitions[0].replicas, partitions[0].isr),
+        (3, (1, 3), (3,)),
     )
     lab.start(1)
     lab.until_isr(1, 3)

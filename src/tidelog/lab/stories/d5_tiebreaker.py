@@ -28,10 +28,12 @@ def the_documents_own_assignment(lab: Lab) -> None:
     topic = lab.create("orders", (1, 2, 3), (2, 3, 1), (3, 1, 2))
     lab.step("D5-P2", "replicas, leaders and ISRs are exactly so, for every broker")
     for broker in (1, 2, 3):
-        told = lab.descriptions(topic, via=broker)
-        lab.same("replicas", [each.replicas for each in told], [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
-        lab.same("leaders", [each.leader for each in told], [1, 2, 3])
-        lab.same("ISRs", {each.isr for each in told}, {(1, 2, 3)})
+        partitions = lab.descriptions(topic, via=broker)
+        lab.same(
+            "replicas", [each.replicas for each in partitions], [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+        )
+        lab.same("leaders", [each.leader for each in partitions], [1, 2, 3])
+        lab.same("ISRs", {each.isr for each in partitions}, {(1, 2, 3)})
     lab.step("N45", "the first replica is the preferred one: there is nothing to elect")
     lab.same("an election", lab.elect("preferred").name, "ELECTION_NOT_NEEDED")
 
@@ -140,13 +142,13 @@ def _two_racks_and_a_tiebreaker(lab: Lab) -> None:
 
 def _rack_b_goes_on(lab: Lab) -> None:
     lab.until("the ISRs shrank", lambda: _isrs(lab) == [(3,), (3,), (4,)])
-    told = lab.descriptions(lab.topic, via=3)
+    partitions = lab.descriptions(lab.topic, via=3)
     lab.step("D5-R12", "P0 moved to 3 in a new leader epoch, P1 and P2 kept their leaders")
-    lab.same("leader epochs", [each.leader_epoch for each in told], [1, 0, 0])
+    lab.same("leader epochs", [each.leader_epoch for each in partitions], [1, 0, 0])
     writer = lab.writer("after")
     for index in range(3):
         lab.same(f"a write to P{index}", writer.write(f"after {index}", index=index), ok(1))
-        leader = told[index].leader or 0
+        leader = partitions[index].leader or 0
         lab.same("a read", lab.read(leader, index=index), [f"before {index}", f"after {index}"])
 
 

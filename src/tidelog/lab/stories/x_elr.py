@@ -25,8 +25,8 @@ def the_last_replica_standing_loses_its_tail(lab: Lab) -> None:
     lab.stop(3)
     lab.stop(2)
     lab.step("X-6", "the ISR is [1], below the minimum, and 2 is eligible")
-    told = lab.desc()
-    lab.same("ISR, eligible", (told.isr, told.eligible), ((1,), (2,)))
+    state = lab.desc()
+    lab.same("ISR, eligible", (state.isr, state.eligible), ((1,), (2,)))
     lab.same("acks=1 is taken", lab.writer("careless", acks=1).write("tail"), ok(10))
     lab.lose_power(1)
     lab.start(2)
@@ -53,8 +53,8 @@ def a_killed_member_must_catch_up_before_it_counts(lab: Lab) -> None:
     lab.start(2)
     lab.until_unfenced(2)
     lab.step("X-7", "it registered without proof of a clean stop: in neither list once it is back")
-    told = lab.desc()
-    lab.same("ISR, eligible", (told.isr, told.eligible), ((1,), ()))
+    state = lab.desc()
+    lab.same("ISR, eligible", (state.isr, state.eligible), ((1,), ()))
     admitted = lab.happenings(CONTROLLER, "BrokerAdmitted")[-1]
     unfenced = lab.happenings(CONTROLLER, "BrokerUnfenced")[-1]
     lab.same("its registration was clean", admitted.fields["is_clean"], False)
@@ -86,9 +86,9 @@ def a_fenced_broker_is_never_elected(lab: Lab) -> None:
     lab.until_unfenced(1)
     lab.pass_ms(1_000)
     lab.step("X-8", "1 is unfenced, 2 is not: nobody leads, whoever comes back")
-    told = lab.desc()
-    lab.same("leader, ISR, eligible", (told.leader, told.isr, told.eligible), (None, (), ()))
-    lab.same("last known", told.last_known, (2,))
+    state = lab.desc()
+    lab.same("leader, ISR, eligible", (state.leader, state.isr, state.eligible), (None, (), ()))
+    lab.same("last known", state.last_known, (2,))
     lab.same("unfenced", lab.unfenced(), (1,))
     lab.let_pass(controller, 2, purpose="quorum")
     lab.until_led(2)
@@ -157,8 +157,8 @@ def _kill_all_and_start(lab: Lab, order: tuple[int, ...]) -> None:
     lab.start(*order)
 
     def all_are_back() -> bool:
-        told = lab.desc()
-        return told.leader_epoch > before.leader_epoch and told.isr == (1, 2, 3)
+        state = lab.desc()
+        return state.leader_epoch > before.leader_epoch and state.isr == (1, 2, 3)
 
     lab.until("all are back", all_are_back, within_ms=60_000)
     admitted = _of_all(lab, "BrokerAdmitted", killed_us)

@@ -14,7 +14,7 @@ INELIGIBLE = ErrorCode.INELIGIBLE_REPLICA
 
 
 @story("X-9")
-def a_ghost_of_an_earlier_life_is_not_let_in(lab: Lab) -> None:
+def a_stale_incarnation_is_not_let_in(lab: Lab) -> None:
     """2 restarts with an empty disk, while its leader still asks for the 2 that had caught up."""
     orders(lab)
     lab.kill(2)
@@ -44,7 +44,7 @@ def a_ghost_of_an_earlier_life_is_not_let_in(lab: Lab) -> None:
 
 
 @story("X-10")
-def wishes_that_are_refused(lab: Lab) -> None:
+def isr_proposals_that_are_refused(lab: Lab) -> None:
     """A leader proposes a fenced replica, or with an old partition epoch or leader epoch."""
     orders(lab)
     lab.stop(1)
@@ -56,7 +56,7 @@ def wishes_that_are_refused(lab: Lab) -> None:
     now = alter_partition.current_partition_epoch(lab, CONTROLLER)
     three = alter_partition.broker_epoch(lab, CONTROLLER, 3)
 
-    def wish(leader: int, leader_epoch: int, partition_epoch: int) -> ErrorCode:
+    def propose(leader: int, leader_epoch: int, partition_epoch: int) -> ErrorCode:
         return alter_partition.alter_isr(
             lab,
             CONTROLLER,
@@ -67,10 +67,10 @@ def wishes_that_are_refused(lab: Lab) -> None:
         )
 
     lab.step("X-10", "each is refused for its own reason")
-    lab.same("a fenced replica", wish(2, 1, now), INELIGIBLE)
-    lab.same("an old partition epoch", wish(2, 1, now - 1), ErrorCode.INVALID_UPDATE_VERSION)
-    lab.same("an old leader epoch", wish(1, 0, now), FENCED)
-    lab.same("not the leader", wish(1, 1, now), ErrorCode.INVALID_REQUEST)
+    lab.same("a fenced replica", propose(2, 1, now), INELIGIBLE)
+    lab.same("an old partition epoch", propose(2, 1, now - 1), ErrorCode.INVALID_UPDATE_VERSION)
+    lab.same("an old leader epoch", propose(1, 0, now), FENCED)
+    lab.same("not the leader", propose(1, 1, now), ErrorCode.INVALID_REQUEST)
     lab.step("X-10", "the leader keeps the committed ISR")
     lab.same("the ISR", lab.desc().isr, (1, 2))
     lab.same("a write", lab.writer("writer").write("after"), ok(10))
@@ -199,8 +199,8 @@ def a_leader_that_only_the_controller_can_reach(lab: Lab) -> None:
     lab.writer("quick", acks=1).write("only there")  # who lacks nothing does not fall behind
     lab.until_isr(1)
     lab.step("X-38", "1 leads on, the ISR is [1], and acks=all is refused at a minimum of 2")
-    told = lab.desc()
-    lab.same("leader, leader epoch", (told.leader, told.leader_epoch), (1, 0))
+    state = lab.desc()
+    lab.same("leader, leader epoch", (state.leader, state.leader_epoch), (1, 0))
     lab.same("acks=all", lab.writer("careful").write("refused").error, NOT_ENOUGH)
     for follower in (2, 3):
         lab.rejoin(1, follower)

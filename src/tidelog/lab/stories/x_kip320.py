@@ -75,24 +75,24 @@ def a_consumer_returns_to_a_cut_log(lab: Lab) -> None:
 
 
 @story("X-5", "N32")
-def a_consumer_without_a_policy_is_told(lab: Lab) -> None:
+def a_consumer_without_a_reset_policy_gets_an_error(lab: Lab) -> None:
     """The same with auto.offset.reset=none: an exception names where the logs part."""
     _cut_to_851(lab)
     lab.writer("writer").write("new 851")
     reader = lab.consumer("reader", auto_offset_reset="none")
     reader.seek(COMMITTED, leader_epoch=0)
-    told: list[LogTruncationError] = []
+    errors: list[LogTruncationError] = []
 
-    def is_told() -> bool:
+    def has_failed() -> bool:
         try:
             return bool(reader.handle.poll())
         except LogTruncationError as truncated:
-            told.append(truncated)
+            errors.append(truncated)
             return True
 
-    lab.until("the consumer hears of it", is_told)
+    lab.until("the consumer hears of it", has_failed)
     lab.step("X-5", "N32", "it is never given another record at 1001 without a word")
-    lab.same("the place", told[0].divergence, BEHIND)
+    lab.same("the place", errors[0].divergence, BEHIND)
 
 
 def _cut_to_851(lab: Lab) -> None:

@@ -119,8 +119,10 @@ def _orders(lab: Lab) -> None:
 
 
 def _nothing_moved(lab: Lab) -> None:
-    told = lab.desc()
+    state = lab.desc()
     lab.same(
-        "leader, leader epoch, ISR", (told.leader, told.leader_epoch, told.isr), (1, 0, (1, 2, 3))
+        "leader, leader epoch, ISR",
+        (state.leader, state.leader_epoch, state.isr),
+        (1, 0, (1, 2, 3)),
     )
     lab.same("fenced", lab.happenings(CONTROLLER, "BrokerFenced"), [])

@@ -58,8 +58,8 @@ def the_controllers_have_no_majority(lab: Lab) -> None:
     lab.pass_ms(20_000)
     lab.step("X-15", "a follower dies: the ISR cannot shrink, acks=all stalls, nobody is elected")
     lab.same("the answer", stalled.answer, None)
-    told = lab.desc()
-    lab.same("leader, epoch, ISR", (told.leader, told.leader_epoch, told.isr), (1, 0, (1, 2, 3)))
+    state = lab.desc()
+    lab.same("leader, epoch, ISR", (state.leader, state.leader_epoch, state.isr), (1, 0, (1, 2, 3)))
 
     lab.start(5, 6)
     lab.until("a controller", lambda: lab.quorum().leader_id in CONTROLLERS)

@@ -20,7 +20,7 @@ SESSIONS_MS = 20_000
 
 
 @story("X-35")
-def clocks_jump_and_nobody_is_fenced(lab: Lab) -> None:
+def clocks_jump_and_no_broker_is_fenced(lab: Lab) -> None:
     """The leader's clock jumps an hour ahead, a follower's an hour back, the controller's both."""
     orders(lab)
     before = lab.desc()

@@ -27,7 +27,7 @@ from tidelog.core.node.metadata.node_identity import CannotStart as NotOurDirect
 from tidelog.core.node.node import Node
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.storage.disk import DiskError
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.config_file import BadConfiguration, load_settings
 from tidelog.worlds.runtime.events import BrokerFailed, BrokerReady, BrokerStopping
 from tidelog.worlds.runtime.log_lines import LogLines
@@ -128,7 +128,7 @@ class Broker:
             form=settings.text("tidelog.log.format"),
             level=log_level or settings.text("tidelog.log.level"),
         )
-        self._clock = Clock()
+        self._clock = MonotonicClock()
         files_max = max(64, descriptors_max // 2)
         self._connections_max = max(16, descriptors_max - files_max - 64)
         self._overrides = _checked_overrides(settings.text(PER_IP_OVERRIDES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-class Clock:
+class MonotonicClock:
     """Wall time is monotonic time plus a distance that is measured anew now and then.
 
     So one reading of the monotonic clock serves a whole batch of events, and a stamp made late in

@@ -19,7 +19,7 @@ from tidelog.core.node.connections.request import Request
 from tidelog.core.wire.headers import RequestHeader
 from tidelog.faults.hosts import Host
 from tidelog.faults.rules import FaultRule
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.events import FaultsChanged
 from tidelog.worlds.runtime.fault_answers import error_answer, wants_no_answer
 from tidelog.worlds.runtime.fault_journal import Journal
@@ -41,7 +41,7 @@ class FaultGate:
     """An Outbox for the node, NodeEvents for the server."""
 
     def __init__(
-        self, *, server: GatedServer, table: FaultTable, clock: Clock, trace: Trace
+        self, *, server: GatedServer, table: FaultTable, clock: MonotonicClock, trace: Trace
     ) -> None:
         self.table = table
         self.on_counted: Callable[[], None] = lambda: None

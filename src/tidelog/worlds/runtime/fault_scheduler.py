@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NoReturn, Protocol
 
 from tidelog.core.node.ports import Outbox
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.fault_stream import FaultStream, ItemKind
 
 TIMER_MS_MAX = 3_600_000
@@ -36,7 +36,9 @@ class GatedServer(Outbox, Protocol):
 class FaultScheduler:
     """Invariant: every stream that is not empty is in `streams`."""
 
-    def __init__(self, server: GatedServer, clock: Clock, on_wake: Callable[[], None]) -> None:
+    def __init__(
+        self, server: GatedServer, clock: MonotonicClock, on_wake: Callable[[], None]
+    ) -> None:
         """`on_wake` is called when time alone may have changed something."""
         self.streams: dict[Acts, None] = {}
         self._server = server

@@ -21,7 +21,7 @@ from tidelog.core.node.ports import Part
 from tidelog.core.storage.disk import File
 from tidelog.core.wire.frames import FrameReader, PartialFrameBudget
 from tidelog.worlds.runtime.answers import PIECE_BYTES
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.connection import ReadStop, SocketConnection
 from tidelog.worlds.runtime.events import (
     ConnectionClosed,
@@ -85,7 +85,7 @@ class Server:
         self,
         *,
         loop: asyncio.AbstractEventLoop,
-        clock: Clock,
+        clock: MonotonicClock,
         trace: Trace,
         limits: ServerLimits,
         fail: Callable[[BaseException | str], NoReturn],

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from tidelog.core.model.trace import ListTrace
 from tidelog.core.node.ports import Part
 from tidelog.core.storage.disk import File, FileSlice
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.os_disk import OsDisk, OsFile
 from tidelog.worlds.runtime.server import Admission, Server, ServerLimits
 
@@ -193,7 +193,7 @@ def play(
     with closing(new_loop(loop_name)) as loop:
         server = Server(
             loop=loop,
-            clock=Clock(),
+            clock=MonotonicClock(),
             trace=trace,
             limits=server_limits or limits(),
             fail=fail,

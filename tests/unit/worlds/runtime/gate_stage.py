@@ -10,7 +10,7 @@ from tidelog.core.model.trace import ListTrace
 from tidelog.core.node.connections.connection import Connections
 from tidelog.core.wire.headers import request_header
 from tidelog.faults.rules import read_rules
-from tidelog.worlds.runtime.clock import Clock
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.fault_gate import FaultGate
 from tidelog.worlds.runtime.fault_table import FaultTable
 
@@ -91,7 +91,7 @@ class Stage:
         self.gate = FaultGate(
             server=cast(Any, self.notes),
             table=FaultTable(node_id=1, random=Random(1)),
-            clock=cast(Clock, self.time),
+            clock=cast(MonotonicClock, self.time),
             trace=self.trace,
         )
         self.gate.serve(cast(Any, self.notes))

@@ -88,7 +88,7 @@ class ParkedFetch:
 
 
 def assemble(
-    node: FetchHost, session: FetchSession, call: FetchCall, asked_ms: int | None
+    node: FetchHost, session: FetchSession, call: FetchCall, fetched_ms: int | None
 ) -> tuple[Answers, bool]:
     """What could be answered now, and whether that is worth answering at once.
 
@@ -97,7 +97,7 @@ def assemble(
     bytes_left = min(call.bytes_max, node.fetch_bytes_max)
     bytes_min = min(call.bytes_min, bytes_left)
     total_bytes, is_enough, readable = 0, False, 0
-    if asked_ms is not None and session.outsiders:
+    if fetched_ms is not None and session.outsiders:
         session.pending.update(session.outsiders)
     answers: Answers = []
     for entry in list(session.pending):  # a disk that fails here makes other entries pending
@@ -120,8 +120,8 @@ def assemble(
             is_enough = True
         elif call.replica_id >= 0:
             is_enough |= _is_urgent(node, entry, found)
-            if asked_ms is not None:
-                _count(node, partition, entry, call, asked_ms)
+            if fetched_ms is not None:
+                _count(node, partition, entry, call, fetched_ms)
             elif is_new:
                 # It came while the fetch waited, and its follower may never mention it again.
                 session.outsiders[entry] = None

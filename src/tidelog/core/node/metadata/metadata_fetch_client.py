@@ -79,7 +79,7 @@ class MetadataFetchClient:
         self._is_requesting = False
         self._is_taking = False
         """An answer is being taken: the next request depends on what becomes of it."""
-        self._leader_when_asked: int | None = None
+        self._leader_when_sent: int | None = None
         self._asks_other_voter = False
         """The leader did not answer: the next request goes to another voter."""
         self._turn = 0
@@ -104,7 +104,7 @@ class MetadataFetchClient:
             return
         if self._quorum.is_stopping:
             return
-        if machine.leader_id not in (None, self._leader_when_asked):
+        if machine.leader_id not in (None, self._leader_when_sent):
             self.close()  # whatever the former leader would still say is of no interest
             self._backoff.worked()
             self._asks_other_voter = False
@@ -147,8 +147,8 @@ class MetadataFetchClient:
         assert self._link is not None
         machine = self._quorum.machine
         self._is_requesting = True
-        self._leader_when_asked = machine.leader_id
-        asked = self._quorum.log_view.position
+        self._leader_when_sent = machine.leader_id
+        sent = self._quorum.log_view.position
 
         def then(answer: Message | NoAnswer, now_ms: int) -> None:
             self._is_requesting = False
@@ -156,13 +156,13 @@ class MetadataFetchClient:
                 return  # the link is over, and `on_closed` follows
             self._is_taking = True
             if isinstance(answer, FetchResponse):
-                self._on_answer(target.node_id, asked, answer, now_ms)
+                self._on_answer(target.node_id, sent, answer, now_ms)
             elif isinstance(answer, FetchSnapshotResponse):
                 self._on_chunk(target.node_id, answer, now_ms)
             self._is_taking = False
             self.look(now_ms)
 
-        request: Message = self._request(asked)
+        request: Message = self._request(sent)
         version = VERSION
         if self._snapshot.position is not None and target.node_id == machine.leader_id:
             request = self._snapshot.request(machine.quorum_epoch)
@@ -180,14 +180,14 @@ class MetadataFetchClient:
         )
         self._target = target
 
-    def _request(self, asked: LogPosition) -> FetchRequest:
+    def _request(self, sent: LogPosition) -> FetchRequest:
         machine = self._quorum.machine
         high_watermark = machine.high_watermark
         partition = FetchPartition(
             partition=0,
             current_leader_epoch=machine.quorum_epoch,
-            fetch_offset=asked.end_offset,
-            last_fetched_epoch=asked.quorum_epoch,
+            fetch_offset=sent.end_offset,
+            last_fetched_epoch=sent.quorum_epoch,
             log_start_offset=self._log.log_start_offset,
             partition_max_bytes=self._bytes_max,
             replica_directory_id=self._metadata.identity.directory_ids[0],
@@ -221,7 +221,7 @@ class MetadataFetchClient:
     # Answers
 
     def _on_answer(
-        self, source: int, asked: LogPosition, answer: FetchResponse, now_ms: int
+        self, source: int, sent: LogPosition, answer: FetchResponse, now_ms: int
     ) -> None:
         answered = _partition_of(answer)
         if answered is None:
@@ -232,7 +232,7 @@ class MetadataFetchClient:
         error = ErrorCode.from_wire(answered.error_code)
         if (
             self._hears_leader(source, error, leader_id, current.leader_epoch, now_ms)
-            and self._quorum.log_view.position == asked
+            and self._quorum.log_view.position == sent
         ):
             self._take(answered, now_ms)
 

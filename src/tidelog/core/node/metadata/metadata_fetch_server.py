@@ -117,15 +117,15 @@ class MetadataFetchServer:
         machine = self._quorum.machine
         replica_id = _replica_of(fetch)
         if replica_id is not None and replica_id != machine.node_id:
-            asked = fetch.topics[0].partitions[0]
-            self.directory_ids[replica_id] = asked.replica_directory_id
-            self._quorum.step(machine.on_fetch(replica_id, asked.fetch_offset, now_ms), now_ms)
+            follower = fetch.topics[0].partitions[0]
+            self.directory_ids[replica_id] = follower.replica_directory_id
+            self._quorum.step(machine.on_fetch(replica_id, follower.fetch_offset, now_ms), now_ms)
             published = machine.published_high_watermark
-            says_so = published is not None and asked.high_watermark <= published
+            says_so = published is not None and follower.high_watermark <= published
             for observer in self.observers:
                 observer.on_metadata_fetched(replica_id, connection=connection)
                 if says_so:  # otherwise the replica does not know a high watermark
-                    observer.on_metadata_read(replica_id, asked.high_watermark)
+                    observer.on_metadata_read(replica_id, follower.high_watermark)
 
     def on_moved(self) -> None:
         """The log or the high watermark moved: look again when the tick ends."""
@@ -151,12 +151,12 @@ class MetadataFetchServer:
         )
 
     def assemble(self, fetch: FetchRequest) -> PartitionData:
-        asked = fetch.topics[0].partitions[0]
+        follower = fetch.topics[0].partitions[0]
         quorum = self._quorum
         machine, log = quorum.machine, self._metadata.log
         answer = PartitionData(
-            partition_index=asked.partition,
-            error_code=self._refuse(asked, fetch),
+            partition_index=follower.partition,
+            error_code=self._refuse(follower, fetch),
             high_watermark=UNKNOWN_OFFSET,
             log_start_offset=log.log_start_offset,
             current_leader=LeaderIdAndEpoch(
@@ -170,7 +170,7 @@ class MetadataFetchServer:
         answer.high_watermark = UNKNOWN_OFFSET if published is None else published
         snapshots = self._metadata.snapshots
         verdict = judge_fetch(
-            LogPosition(asked.last_fetched_epoch, asked.fetch_offset),
+            LogPosition(follower.last_fetched_epoch, follower.fetch_offset),
             quorum.log_view,
             oldest_snapshot=snapshots.oldest,
             newest_snapshot=snapshots.newest,
@@ -184,15 +184,15 @@ class MetadataFetchServer:
                 end_offset=verdict.snapshot.end_offset, epoch=verdict.snapshot.quorum_epoch
             )
         else:
-            self._read(answer, asked, fetch.max_bytes)
+            self._read(answer, follower, fetch.max_bytes)
         return answer
 
-    def _read(self, answer: PartitionData, asked: FetchPartition, bytes_max: int) -> None:
+    def _read(self, answer: PartitionData, follower: FetchPartition, bytes_max: int) -> None:
         log = self._metadata.log
         try:
             found = log.read(
-                asked.fetch_offset,
-                bytes_max=max(0, min(bytes_max, asked.partition_max_bytes)),
+                follower.fetch_offset,
+                bytes_max=max(0, min(bytes_max, follower.partition_max_bytes)),
                 end_offset=log.log_end_offset,
             )
             answer.records = None if found is None else read_slice(found)
@@ -200,15 +200,15 @@ class MetadataFetchServer:
             self._port.on_log_failed(log)
             answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
 
-    def _refuse(self, asked: FetchPartition, fetch: FetchRequest) -> ErrorCode:
+    def _refuse(self, follower: FetchPartition, fetch: FetchRequest) -> ErrorCode:
         if (
             fetch.max_wait_ms < 0
-            or asked.fetch_offset < 0
-            or asked.last_fetched_epoch < 0
-            or asked.last_fetched_epoch > asked.current_leader_epoch
+            or follower.fetch_offset < 0
+            or follower.last_fetched_epoch < 0
+            or follower.last_fetched_epoch > follower.current_leader_epoch
         ):
             return ErrorCode.INVALID_REQUEST
-        return self._quorum.refuse_as_leader(asked.current_leader_epoch)
+        return self._quorum.refuse_as_leader(follower.current_leader_epoch)
 
     def answer(self, request: Request, answer: PartitionData) -> None:
         by_name = request.version < 13

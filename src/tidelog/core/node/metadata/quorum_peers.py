@@ -74,7 +74,7 @@ class QuorumPeer:
         self.voter = voter
         self.backoff = backoff
         self.link: Link | None = None
-        self.asked: Call | None = None
+        self.sent: Call | None = None
         """The newest request without an answer."""
         self.alarm: Alarm | None = None
 
@@ -101,13 +101,13 @@ class QuorumPeers:
         for peer in self._peers:
             call = machine.request_for(peer.voter.node_id, now_ms)
             if call is None:
-                if peer.link is None and self._is_looking_around and self._may_try(peer, now_ms):
+                if peer.link is None and self._is_probing and self._may_try(peer, now_ms):
                     self._open(peer)
-            elif call != peer.asked and self._may_try(peer, now_ms):
+            elif call != peer.sent and self._may_try(peer, now_ms):
                 self._ask(peer, call, now_ms)
 
     @property
-    def _is_looking_around(self) -> bool:
+    def _is_probing(self) -> bool:
         """At the start, so that an election begins as soon as a majority is there."""
         machine = self._quorum.machine
         return (
@@ -132,7 +132,7 @@ class QuorumPeers:
 
         def on_closed(reason: str, now_ms: int) -> None:
             if peer.link is link:
-                peer.link = peer.asked = None
+                peer.link = peer.sent = None
                 peer.backoff.failed(now_ms)
                 self.look(now_ms)
 
@@ -145,11 +145,11 @@ class QuorumPeers:
     def _ask(self, peer: QuorumPeer, call: Call, now_ms: int) -> None:
         link = peer.link or self._open(peer)
         request, version = self._request(peer.voter.node_id, call)
-        peer.asked = call
+        peer.sent = call
 
         def then(answer: Message | NoAnswer, now_ms: int) -> None:
-            if peer.asked is call:
-                peer.asked = None
+            if peer.sent is call:
+                peer.sent = None
             if not isinstance(answer, NoAnswer):
                 self._on_answer(peer, call, answer, now_ms)
 
