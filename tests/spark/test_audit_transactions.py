@@ -77,7 +77,7 @@ class TransactionalWriter:
         else:
             self.producer.abort_transaction(60)
         word = "committed" if commit else "aborted"
-        self._journal.transaction_ended(transaction, word, told_us=time.monotonic_ns() // 1_000)
+        self._journal.transaction_ended(transaction, word, answered_us=time.monotonic_ns() // 1_000)
 
     def close(self) -> None:
         self._journal.end(self._counts)
@@ -99,7 +99,9 @@ class TransactionalWriter:
         ticket.partition = TopicPartition(self._topic, message.partition())
         ticket.complete(SendOk(message.offset()), 0)
         self._counts.add(SendOk(message.offset()))
-        self._journal.write_outcome(number, ticket, sent_us=0, told_us=0, transaction=transaction)
+        self._journal.write_outcome(
+            number, ticket, sent_us=0, answered_us=0, transaction=transaction
+        )
 
 
 @pytest.fixture

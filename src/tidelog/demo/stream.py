@@ -141,7 +141,7 @@ class OrderStream(Closeable):
         acked_s = time.monotonic()
         self._outcomes.add(outcome)
         self._journal.write_outcome(
-            record.number, ticket, sent_us=int(sent_s * 1e6), told_us=int(acked_s * 1e6)
+            record.number, ticket, sent_us=int(sent_s * 1e6), answered_us=int(acked_s * 1e6)
         )
         position = None
         if (

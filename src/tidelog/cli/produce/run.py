@@ -111,8 +111,8 @@ class ProduceRun:
         assert ticket.outcome is not None
         self.outcomes.add(ticket.outcome)
         if self._journal is not None:
-            told_us = time.monotonic_ns() // 1_000
-            self._journal.write_outcome(number, ticket, sent_us=sent_us, told_us=told_us)
+            answered_us = time.monotonic_ns() // 1_000
+            self._journal.write_outcome(number, ticket, sent_us=sent_us, answered_us=answered_us)
 
     def finish(self, patience_s: float) -> None:
         """Every record gets an outcome: without one in time, or at a second Ctrl-C, unknown."""

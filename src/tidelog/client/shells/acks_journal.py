@@ -93,19 +93,19 @@ class AcksJournal:
         ticket: SendTicket,
         *,
         sent_us: int,
-        told_us: int,
+        answered_us: int,
         transaction: str | None = None,
     ) -> None:
         """`transaction` is any name that the run gives only to this one."""
-        line = entry(number, ticket, sent_us=sent_us, told_us=told_us)
+        line = entry(number, ticket, sent_us=sent_us, answered_us=answered_us)
         if transaction is not None:
             line["transaction"] = transaction
         self._write(line)
 
-    def transaction_ended(self, transaction: str, outcome: str, *, told_us: int) -> None:
+    def transaction_ended(self, transaction: str, outcome: str, *, answered_us: int) -> None:
         """Committed, aborted or unknown; without this line it is unknown."""
         assert outcome in TRANSACTION_OUTCOMES, outcome
-        self._write({"transaction": transaction, "outcome": outcome, "told_us": told_us})
+        self._write({"transaction": transaction, "outcome": outcome, "told_us": answered_us})
 
     def end(self, counts: OutcomeCounts) -> None:
         self._write({"end": counts.as_json(), "ended_ms": time.time_ns() // 1_000_000})
@@ -115,7 +115,7 @@ class AcksJournal:
         self._file.flush()
 
 
-def entry(number: int, ticket: SendTicket, *, sent_us: int, told_us: int) -> dict[str, Any]:
+def entry(number: int, ticket: SendTicket, *, sent_us: int, answered_us: int) -> dict[str, Any]:
     """One record's line. Times are on the monotonic clock that all processes of a machine share."""
     outcome = ticket.outcome
     assert outcome is not None
@@ -131,7 +131,7 @@ def entry(number: int, ticket: SendTicket, *, sent_us: int, told_us: int) -> dic
         "reason": None if isinstance(outcome, SendOk) else outcome.reason,
         "timestamp_ms": ticket.timestamp_ms,
         "sent_us": sent_us,
-        "told_us": told_us,
+        "told_us": answered_us,
     }
 
 

@@ -95,7 +95,7 @@ class JournalledProducer(Closeable):
     def _on_done(self, number: int, sent_us: int, ticket: SendTicket) -> None:
         assert ticket.outcome is not None
         self.counts.add(ticket.outcome)
-        self._journal.write_outcome(number, ticket, sent_us=sent_us, told_us=_now_us())
+        self._journal.write_outcome(number, ticket, sent_us=sent_us, answered_us=_now_us())
 
 
 def _now_us() -> int:

@@ -339,13 +339,13 @@ class Partition:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
-    def leader_epoch_end(self, asked_leader_epoch: int) -> tuple[int, int] | None:
+    def leader_epoch_end(self, requested_leader_epoch: int) -> tuple[int, int] | None:
         """The largest leader epoch not above the asked one, and where it ends; None if unknown."""
         log = self.log
-        if asked_leader_epoch < NO_LEADER_EPOCH and log.epochs.latest is not None:
+        if requested_leader_epoch < NO_LEADER_EPOCH and log.epochs.latest is not None:
             # Nonsense, but Kafka counts it as older than all it knows.
-            return asked_leader_epoch, log.epochs.entries[0][1]
-        end: tuple[int, int] | None = log.leader_epoch_end(asked_leader_epoch)
+            return requested_leader_epoch, log.epochs.entries[0][1]
+        end: tuple[int, int] | None = log.leader_epoch_end(requested_leader_epoch)
         return end
 
     # Fences

@@ -24,7 +24,7 @@ COLUMNS = tuple(each.split(" ")[0] for each in SPARK_FINDINGS.split(", "))
 
 def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
     """These pairs as findings of that name."""
-    told_at = f.timestamp_millis(
+    answered_at = f.timestamp_millis(
         f.col("began_ms") + ((f.col("told_us") - f.col("began_us")) / 1_000).cast("bigint")
     )
     return pairs.select(
@@ -46,7 +46,7 @@ def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
         "number",
         "sent_us",
         "told_us",
-        told_at.alias("told_at"),
+        answered_at.alias("told_at"),
         evidence.alias("evidence"),
     )
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tidelog.spark.audit.audited_topic import AuditedTopic
-from tidelog.spark.audit.pairing import (
+from tidelog.spark.audit.record_pairing import (
     PAIR,
     SMALL_ROWS,
     acknowledged_left,

@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from tidelog.judge import anomalies
 from tidelog.judge.anomalies import AnomalyKind
 from tidelog.spark.audit.findings import found, sentence
-from tidelog.spark.audit.pairing import BY_CONTENT
+from tidelog.spark.audit.record_pairing import BY_CONTENT
 from tidelog.spark.audit.transactions import ABORTED, COMMITTED
 
 PIECE_OFFSETS = 2**18

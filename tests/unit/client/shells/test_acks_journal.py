@@ -39,7 +39,7 @@ def completed_ticket(outcome: SendOutcome, *, value: bytes | None = b"paid") -> 
 def test_a_line_says_what_was_told(
     outcome: SendOutcome, words: tuple[str, int | None, str | None, str | None]
 ) -> None:
-    line = entry(3, completed_ticket(outcome), sent_us=5, told_us=9)
+    line = entry(3, completed_ticket(outcome), sent_us=5, answered_us=9)
     assert (line["outcome"], line["offset"], line["error"], line["reason"]) == words
     assert line["value_sha256"] == hashlib.sha256(b"paid").hexdigest()
     named = ("number", "key", "partition", "timestamp_ms", "sent_us", "told_us")
@@ -49,7 +49,7 @@ def test_a_line_says_what_was_told(
 def test_the_partition_that_was_chosen_counts() -> None:
     ticket = completed_ticket(SendOk(0), value=None)
     ticket.partition = TopicPartition("orders", 4)
-    line = entry(0, ticket, sent_us=0, told_us=0)
+    line = entry(0, ticket, sent_us=0, answered_us=0)
     assert line["partition"] == 4 and line["value_sha256"] is None
 
 
@@ -60,7 +60,7 @@ def test_a_journal_begins_with_the_run_and_ends_with_the_counts() -> None:
     outcomes: list[SendOutcome] = [SendOk(0), SendRefused("A", "one"), SendRefused("A", "two")]
     for number, outcome in enumerate(outcomes):
         counts.add(outcome)
-        journal.write_outcome(number, completed_ticket(outcome), sent_us=0, told_us=1)
+        journal.write_outcome(number, completed_ticket(outcome), sent_us=0, answered_us=1)
     counts.add(SendUnknown("B", "three"))
     journal.end(counts)
 
@@ -86,8 +86,8 @@ def test_a_run_with_transactions_says_how_each_ended() -> None:
         is_idempotent=True,
         transactional_id="shop-1",
     )
-    journal.write_outcome(0, completed_ticket(SendOk(4)), sent_us=0, told_us=1, transaction="1")
-    journal.transaction_ended("1", "aborted", told_us=2)
+    journal.write_outcome(0, completed_ticket(SendOk(4)), sent_us=0, answered_us=1, transaction="1")
+    journal.transaction_ended("1", "aborted", answered_us=2)
 
     first, counts, ended = [json.loads(line) for line in file.getvalue().splitlines()]
     assert first["transactional_id"] == "shop-1" and first["began_us"] > 0
