@@ -39,6 +39,6 @@ def _write(address: str, partition: int, root: Path) -> None:
             for position, header in batches(data):
                 batch = bytearray(data[position : position + header.size_bytes])
                 rebase(batch, 0, base_offset=0, leader_epoch=-1)  # as clients send it
-                told = wire.produce(TOPIC, batch, partition=partition)
-                if told.error_code or told.base_offset != header.base_offset:
-                    raise NotInTime(f"{TOPIC}-{partition} at {header.base_offset}: {told}")
+                answer = wire.produce(TOPIC, batch, partition=partition)
+                if answer.error_code or answer.base_offset != header.base_offset:
+                    raise NotInTime(f"{TOPIC}-{partition} at {header.base_offset}: {answer}")

@@ -32,7 +32,7 @@ START_MS = 1_767_225_600_000
 BATCH_BYTES = 64 * 2**10
 SEGMENT_BYTES = 256 * 2**20
 CHUNK_RECORDS = 50_000
-PLACES = 4
+PLANTED_RECORDS = 4
 """The first of each spacing: one for what is lost, two that change places, one that is copied."""
 Finding = tuple[str, int, int]
 """Its name, the partition, the offset."""
@@ -65,12 +65,12 @@ class Load:
 
     def spacing_in(self, partition: int) -> int:
         """From one planted place to the next."""
-        return max(self.count_in(partition) // max(self.planted, 1), PLACES)
+        return max(self.count_in(partition) // max(self.planted, 1), PLANTED_RECORDS)
 
     def _planted(self, partition: int, number: int) -> Iterator[tuple[str, int]]:
-        place, end = number * self.spacing_in(partition), self.count_in(partition)
-        yield "lost", place
-        yield "reordered", place + 2
+        position, end = number * self.spacing_in(partition), self.count_in(partition)
+        yield "lost", position
+        yield "reordered", position + 2
         yield "duplicated", end + number
         yield "refused but present", end + self.planted + number
 
@@ -158,10 +158,10 @@ def _make_chunk(
     for offset in offsets:
         value = _value(load, index, offset)
         values.append(value)
-        place = offset % spacing
+        position = offset % spacing
         is_planted = offset // spacing < load.planted
-        stored.append(b"another" if is_planted and place == 0 else value)
-        swap = {1: 1, 2: -1}.get(place, 0) if is_planted else 0
+        stored.append(b"another" if is_planted and position == 0 else value)
+        swap = {1: 1, 2: -1}.get(position, 0) if is_planted else 0
         text.append(_line(load, index, offset, value, number=offset + swap))
     lines.write("".join(text).encode())
     segments.write(stored, [START_MS + offset for offset in offsets], offsets.start)
@@ -191,12 +191,12 @@ def _line(
 ) -> str:
     """As a journal has it; numbers go round the partitions."""
     digest = hashlib.sha256(value).hexdigest()
-    told = f'{offset}, "outcome": "ok", "error": null, "reason": null'
+    entry = f'{offset}, "outcome": "ok", "error": null, "reason": null'
     if is_refused:
-        told = 'null, "outcome": "refused", "error": "X", "reason": "refused"'
+        entry = 'null, "outcome": "refused", "error": "X", "reason": "refused"'
     return (
         f'{{"number": {number * load.partitions + index}, "key": "key", "value_sha256": "{digest}",'
-        f' "partition": {index}, "offset": {told}, "timestamp_ms": {START_MS + offset}, '
+        f' "partition": {index}, "offset": {entry}, "timestamp_ms": {START_MS + offset}, '
         f'"sent_us": {offset}, "told_us": {offset + 900}}}\n'
     )
 

@@ -93,8 +93,8 @@ class Cluster(ABC):
 
     def controller(self) -> int | None:
         """The active controller: the leader of the metadata log."""
-        asked = {"topic_name": METADATA_LOG, "partitions": [{"partition_index": 0}]}
-        answer = self.ask("DescribeQuorum", 1, topics=[asked])
+        requested = {"topic_name": METADATA_LOG, "partitions": [{"partition_index": 0}]}
+        answer = self.ask("DescribeQuorum", 1, topics=[requested])
         if answer is None or answer.error_code or not answer.topics:
             return None
         leader: int = answer.topics[0].partitions[0].leader_id
@@ -119,10 +119,10 @@ class Cluster(ABC):
 
         def is_in_sync() -> bool:
             for broker_id in self.addresses:
-                told = self.partitions(topic, at=broker_id).values()
-                if not told or any(
+                found = self.partitions(topic, at=broker_id).values()
+                if not found or any(
                     each.error_code or set(each.isr_nodes) != set(each.replica_nodes)
-                    for each in told
+                    for each in found
                 ):
                     return False
             return True
@@ -152,15 +152,15 @@ class Cluster(ABC):
         """Until each partition is led by the broker that it is given."""
 
         def are_leading() -> bool:
-            told = self.partitions(topic)
-            if {index: each.leader_id for index, each in told.items()} == dict(leaders):
+            found = self.partitions(topic)
+            if {index: each.leader_id for index, each in found.items()} == dict(leaders):
                 return True
-            asked = [{"topic": topic, "partitions": sorted(leaders)}]
+            requested = [{"topic": topic, "partitions": sorted(leaders)}]
             self.ask(
                 "ElectLeaders",
                 2,
                 election_type=PREFERRED,
-                topic_partitions=asked,
+                topic_partitions=requested,
                 timeout_ms=30_000,
             )
             return False

@@ -93,10 +93,10 @@ class Failover(ClusterBench):
                     f"{cluster.name} {number}/{len(plan)}: {what}: {found.gap_ms:.0f} ms, "
                     f"another led after {led_ms} ms"
                 )
-            told = writer.finish()
-        self.tell(f"{cluster.name}: {told['acknowledged']} acknowledged, {told['lost']} not")
-        if told["lost"]:
-            raise NotInTime(f"records were not delivered: {told['failures']}")
+            outcome = writer.finish()
+        self.tell(f"{cluster.name}: {outcome['acknowledged']} acknowledged, {outcome['lost']} not")
+        if outcome["lost"]:
+            raise NotInTime(f"records were not delivered: {outcome['failures']}")
         return gaps
 
 

@@ -69,8 +69,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 def _load() -> Any:
     """The shared library that confluent-kafka's wheel brings along."""
     package = Path(confluent_kafka.__file__).parent
-    places = [package.with_name("confluent_kafka.libs"), package / ".dylibs"]
-    found = [path for place in places for path in sorted(place.glob("librdkafka*"))]
+    folders = [package.with_name("confluent_kafka.libs"), package / ".dylibs"]
+    found = [path for folder in folders for path in sorted(folder.glob("librdkafka*"))]
     if not found:
         raise ClientFailed("confluent-kafka was installed without its own librdkafka")
     library = ctypes.CDLL(str(found[0]))

@@ -41,7 +41,7 @@ class NullFile:
         self.path = path
 
     def sync(self) -> None:
-        self._disk.wishes.append(self)
+        self._disk.unsynced.append(self)
 
     def sync_now(self) -> None: ...
 
@@ -56,7 +56,7 @@ class NullDisk:
 
     def __init__(self) -> None:
         self.files: dict[str, NullFile] = {}
-        self.wishes: list[NullFile] = []
+        self.unsynced: list[NullFile] = []
         self._directories: set[str] = set()
 
     def open(self, path: str) -> NullFile:

@@ -113,10 +113,10 @@ class _Measured:
 
     def _is_complete(self) -> bool:
         for broker_id in self._cluster.addresses:
-            told = self._standings(broker_id)
-            if len(told) != self._count:
+            partitions = self._standings(broker_id)
+            if len(partitions) != self._count:
                 return False
-            if any(each.leader_id < 0 or len(each.isr_nodes) < BROKERS for each in told):
+            if any(each.leader_id < 0 or len(each.isr_nodes) < BROKERS for each in partitions):
                 return False
         return True
 
@@ -127,8 +127,10 @@ class _Measured:
         """Every survivor says so."""
         for broker_id in self._cluster.addresses:
             if broker_id != dead:
-                told = self._standings(broker_id)
-                if len(told) != self._count or any(each.leader_id in (dead, -1) for each in told):
+                partitions = self._standings(broker_id)
+                if len(partitions) != self._count or any(
+                    each.leader_id in (dead, -1) for each in partitions
+                ):
                     return False
         return True
 

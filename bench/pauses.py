@@ -81,7 +81,7 @@ class Pauses(ClusterBench):
                         self.tell(f"{pulses} pauses, {_counts(cluster)}")
                     time.sleep(chance.uniform(*BETWEEN_S))
                 gap = writer.longest_gap(started_s)
-                told = writer.finish()
+                outcome = writer.finish()
             ended = _counts(cluster)
         for name, metric in OTHERS.items():
             figures.add(metric, TIDELOG, float(ended[name] - begun[name]))
@@ -90,7 +90,7 @@ class Pauses(ClusterBench):
             longest = Metric(title="longest write gap", unit="ms", more_is_better=False)
             figures.add(longest, TIDELOG, gap.length_ms)
         lost = Metric(title="records not delivered", unit="times", more_is_better=False, floor=0)
-        figures.add(lost, TIDELOG, float(told["lost"]))
+        figures.add(lost, TIDELOG, float(outcome["lost"]))
 
 
 def pause(cluster: Cluster, broker_id: int, pause_ms: int) -> None:

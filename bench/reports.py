@@ -89,10 +89,10 @@ def summary(figures: Figures) -> str:
     missed = [
         f"{metric.title} ({metric.unit})" for metric, each in verdicts.items() if each == "NO"
     ]
-    asked = sum(each != "" for each in verdicts.values())
+    requested = sum(each != "" for each in verdicts.values())
     if missed:
-        return f"{asked - len(missed)} of {asked} met; not met: " + "; ".join(missed)
-    return f"{asked} of {asked} met"
+        return f"{requested - len(missed)} of {requested} met; not met: " + "; ".join(missed)
+    return f"{requested} of {requested} met"
 
 
 @contextmanager

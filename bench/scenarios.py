@@ -119,14 +119,14 @@ class Traffic:
         each = max(1, int(self.volume_bytes * effort.volume) // self.value_bytes // self.producers)
         records = each * self.producers
         topic = create_topic(broker, partitions=self.partitions)
-        asked = {"topic": topic, "value_bytes": self.value_bytes, "records": each}
-        written = run_clients(broker, "produce", *[asked] * self.producers)
+        requested = {"topic": topic, "value_bytes": self.value_bytes, "records": each}
+        written = run_clients(broker, "produce", *[requested] * self.producers)
         check_records(broker, topic, records=records)
         wanted = {"MB/s": self.produce, "k records/s": self.records, COST: self.cost}
         self._note(figures, broker.name, "produce", written, wanted)
         if self.is_read and self.producers == 1:
-            asked = {"topic": topic, "partitions": self.partitions, "records": records}
-            read = run_clients(broker, "consume", asked)
+            requested = {"topic": topic, "partitions": self.partitions, "records": records}
+            read = run_clients(broker, "consume", requested)
             self._note(figures, broker.name, "consume", read, {"MB/s": self.consume})
         delete_topic(broker, topic)
 
@@ -202,9 +202,13 @@ class OneInFlight:
 
     def __call__(self, broker: Broker, figures: Figures, effort: Effort) -> None:
         topic = create_topic(broker, partitions=1)
-        asked = {"topic": topic, "value_bytes": SMALL_BYTES, "requests": effort.latency_requests}
+        requested = {
+            "topic": topic,
+            "value_bytes": SMALL_BYTES,
+            "requests": effort.latency_requests,
+        }
         for kind, how in (("wire_latency", "bare socket"), ("librdkafka_latency", "librdkafka")):
-            parameters = dict(asked)
+            parameters = dict(requested)
             if kind == "wire_latency":
                 [parameters["address"]] = leaders(broker, topic)
             outcome = run_clients(broker, kind, parameters)

@@ -97,8 +97,8 @@ def _run(
         print(f"\nOther programs used {others:.1f} cores meanwhile: trust the ratios at most.")
     print(f"\n{speeds.summary()}")
     if json_path:
-        told = {"bench": Spark.name, "effort": effort.name, "other_cores": others}
-        json_path.write_text(json.dumps({**told, "figures": speeds.plain()}, indent=1) + "\n")
+        head = {"bench": Spark.name, "effort": effort.name, "other_cores": others}
+        json_path.write_text(json.dumps({**head, "figures": speeds.plain()}, indent=1) + "\n")
     return 0
 
 

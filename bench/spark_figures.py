@@ -51,9 +51,9 @@ class Speeds:
         """One line: which bars were met."""
         judged = {line: self.is_met(line) for line in self.samples}
         missed = [line.title for line, is_met in judged.items() if is_met is False]
-        asked = sum(is_met is not None for is_met in judged.values())
-        told = f"{asked - len(missed)} of {asked} met"
-        return f"{told}; not met: {'; '.join(missed)}" if missed else told
+        requested = sum(is_met is not None for is_met in judged.values())
+        text = f"{requested - len(missed)} of {requested} met"
+        return f"{text}; not met: {'; '.join(missed)}" if missed else text
 
     def plain(self) -> list[dict[str, object]]:
         """For JSON: every sample, and what was made of them."""

@@ -54,11 +54,11 @@ class StartUp(ClusterBench):
                 for name in brokers:
                     starts = _kafka_starts() if name == KAFKA else _tidelog_starts()
                     for what, steps in starts:
-                        self.tell(f"{number}/{options.times} {name}, {what}: {told(steps)}")
+                        self.tell(f"{number}/{options.times} {name}, {what}: {steps_text(steps)}")
                         note_steps(figures, name, what, steps)
 
 
-def told(steps: Steps) -> str:
+def steps_text(steps: Steps) -> str:
     return ", ".join(f"{step} {at_s:.3f} s" for step, at_s in steps.items())
 
 
@@ -182,9 +182,9 @@ def _is_created(address: str) -> bool:
 
 def _is_written(address: str) -> bool:
     with suppress(OSError), WireClient(address) as client:
-        told = client.ask("Metadata", 9, topics=[{"name": TOPIC}])
-        leaders = {each.node_id: f"{each.host}:{each.port}" for each in told.brokers}
-        partitions = told.topics[0].partitions
+        reply = client.ask("Metadata", 9, topics=[{"name": TOPIC}])
+        leaders = {each.node_id: f"{each.host}:{each.port}" for each in reply.brokers}
+        partitions = reply.topics[0].partitions
         if not partitions or partitions[0].leader_id not in leaders:
             return False
         batch = batch_of(b"v", timestamp_ms=int(time.time() * 1000))

@@ -103,11 +103,11 @@ class DrivenNode:
 
     def ask(self, request: bytes | memoryview) -> bytes:
         """One request to its answer, syncs included."""
-        asked = self.outbox.count
+        requested = self.outbox.count
         self.node.on_frame(0, memoryview(bytearray(request)), 0)
         self.node.end_of_tick(0)
         self._settle()
-        assert self.outbox.count == asked + 1, "no answer"
+        assert self.outbox.count == requested + 1, "no answer"
         part = self.outbox.last[0]
         assert isinstance(part, bytes)
         return part
@@ -124,9 +124,9 @@ class DrivenNode:
         assert answer[ERROR_AT : ERROR_AT + 2] == ANSWER_ERROR_IS, "the node refuses a Produce"
 
     def _settle(self) -> None:
-        while self.disk.wishes:
-            wishes, self.disk.wishes = self.disk.wishes, []
-            for file in wishes:
+        while self.disk.unsynced:
+            unsynced, self.disk.unsynced = self.disk.unsynced, []
+            for file in unsynced:
                 self.node.on_synced(file, file.size_bytes, 0)
             self.node.end_of_tick(0)
 

@@ -68,13 +68,13 @@ def check_records(broker: Broker, topic: str, *, records: int) -> None:
 def _is_usable(client: WireClient, name: str, *, partitions: int, copies: int) -> bool:
     answer = client.ask("Metadata", 9, topics=[{"name": name}])
     addresses = {each.node_id: f"{each.host}:{each.port}" for each in answer.brokers}
-    told = answer.topics[0].partitions
-    if len(told) != partitions or any(len(each.isr_nodes) != copies for each in told):
+    described = answer.topics[0].partitions
+    if len(described) != partitions or any(len(each.isr_nodes) != copies for each in described):
         return False
     return all(
         each.leader_id in addresses
         and _is_led(addresses[each.leader_id], name, each.partition_index)
-        for each in told
+        for each in described
     )
 
 

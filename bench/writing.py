@@ -89,9 +89,9 @@ class SteadyWriter:
 
     def finish(self) -> dict[str, Any]:
         """Everything is acknowledged or lost: the counts of both, and why."""
-        told = self._ask("finish")
+        reply = self._ask("finish")
         self._process.wait(ENDS_WITHIN_S)
-        return told
+        return reply
 
     def _ask(self, do: str, **fields: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -129,8 +129,8 @@ class Writing:
             thread.start()
         print("ready", flush=True)
         for line in sys.stdin:
-            asked = json.loads(line)
-            answer = getattr(self, f"do_{asked.pop('do')}")(**asked)
+            requested = json.loads(line)
+            answer = getattr(self, f"do_{requested.pop('do')}")(**requested)
             print(json.dumps(answer), flush=True)
             if self._is_over.is_set():
                 return
