@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import aiokafka
 import confluent_kafka
@@ -86,19 +86,22 @@ class Librdkafka:
             {"bootstrap.servers": address, **NO_GROUP, "check.crcs": True}
         )
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-        consumed = []
+        consumed: list[Consumed] = []
         while len(consumed) < count:
             found = consumer.consume(count - len(consumed), timeout=DELIVERY_S)
             assert found, f"only {len(consumed)} of {count}"
             for record in found:
                 assert record.error() is None, record.error()
+                offset = record.offset()
+                assert offset is not None
+                headers: Any = record.headers() or ()
                 consumed.append(
                     Consumed(
-                        record.offset(),
+                        offset,
                         Message(
                             record.value(),
                             record.key(),
-                            tuple(record.headers() or ()),
+                            tuple(headers),
                             record.timestamp()[1],
                         ),
                     )
@@ -194,14 +197,14 @@ class Aiokafka:
         consumer.assign([partition])
         async with consumer:
             consumer.seek(partition, 0)
-            consumed = []
+            consumed: list[Consumed] = []
             while len(consumed) < count:
                 record = await asyncio.wait_for(consumer.getone(), DELIVERY_S)
                 consumed.append(_plain(record))
         return consumed
 
 
-def _plain(record: object) -> Consumed:
+def _plain(record: Any) -> Consumed:
     """kafka-python's and aiokafka's records have the same fields."""
     return Consumed(
         record.offset,
@@ -238,7 +241,7 @@ class Kcat:
         return [_from_kcat(json.loads(line)) for line in output.splitlines()]
 
 
-def _from_kcat(line: dict[str, object]) -> Consumed:
+def _from_kcat(line: dict[str, Any]) -> Consumed:
     texts: list[str] = line.get("headers", [])
     headers = tuple(
         (name, value.encode()) for name, value in zip(texts[::2], texts[1::2], strict=True)

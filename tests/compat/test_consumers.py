@@ -33,19 +33,22 @@ def test_librdkafka_assigns_seeks_and_hears_the_end(bootstrap: str, thousand: st
     )
     consumer.assign([confluent_kafka.TopicPartition(thousand, p, 993) for p in range(2)])
     values: list[bytes] = []
-    ends = set()
+    ends: set[tuple[int | None, int | None]] = set()
     while len(ends) < 2:
         record = consumer.poll(DELIVERY_S)
         assert record is not None, "the end never came"
-        if record.error() is None:
-            values.append(record.value())
+        error, value = record.error(), record.value()
+        if error is None:
+            assert value is not None
+            values.append(value)
         else:
-            assert record.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+            assert error.code() == confluent_kafka.KafkaError._PARTITION_EOF
             ends.add((record.partition(), record.offset()))
     assert ends == {(0, 1000), (1, 1000)}
     assert sorted(values) == sorted(b"%d/%d" % (p, n) for p in range(2) for n in range(993, 1000))
     consumer.seek(confluent_kafka.TopicPartition(thousand, 0, 5))
-    assert consumer.poll(DELIVERY_S).value() == b"0/5"
+    record = consumer.poll(DELIVERY_S)
+    assert record is not None and record.value() == b"0/5"
     consumer.close()
 
 
@@ -60,10 +63,12 @@ def test_librdkafka_resets_an_offset_that_does_not_exist(
     consumer.assign([confluent_kafka.TopicPartition(thousand, 0, 5_000)])
     record = consumer.poll(DELIVERY_S)
     if policy == "latest":
-        assert record.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+        assert record is not None
+        error = record.error()
+        assert error is not None and error.code() == confluent_kafka.KafkaError._PARTITION_EOF
         wire.produce(thousand, batch_of(b"new"))
         record = consumer.poll(DELIVERY_S)
-    assert record.value() == first
+    assert record is not None and record.value() == first
     consumer.close()
 
 

@@ -11,6 +11,7 @@ from tests.process.waiting import wait_until
 from tests.process.wire import NO_GROUP, WireClient
 
 COUNT = 1_000
+Config = dict[str, str | int | float | bool]
 
 
 def test_a_topic_with_a_thousand_partitions(start_broker: StartBroker) -> None:
@@ -24,7 +25,7 @@ def test_a_topic_with_a_thousand_partitions(start_broker: StartBroker) -> None:
       4. `admin` connects and asks for the topics that it knows, in words that create them.
     """
     broker = start_broker({"auto.create.topics.enable": False})
-    servers = {"bootstrap.servers": broker.address}
+    servers: Config = {"bootstrap.servers": broker.address}
     admin = AdminClient(servers)
     admin.create_topics([NewTopic("wide", COUNT, 1)])["wide"].result(DELIVERY_S)
 
@@ -51,12 +52,16 @@ def test_a_topic_with_a_thousand_partitions(start_broker: StartBroker) -> None:
     )
 
 
-def _write_one_to_each(servers: dict[str, str]) -> dict[int, int]:
+def _write_one_to_each(servers: Config) -> dict[int, int]:
     places: dict[int, int] = {}
 
-    def delivered(error: confluent_kafka.KafkaError | None, record: object) -> None:
+    def delivered(
+        error: confluent_kafka.KafkaError | None, record: confluent_kafka.Message
+    ) -> None:
         assert error is None, error
-        places[record.partition()] = record.offset()
+        partition, offset = record.partition(), record.offset()
+        assert partition is not None and offset is not None
+        places[partition] = offset
 
     producer = confluent_kafka.Producer({**servers, "enable.idempotence": True})
     for partition in range(COUNT):
@@ -65,7 +70,7 @@ def _write_one_to_each(servers: dict[str, str]) -> dict[int, int]:
     return places
 
 
-def _read_one_from_each(servers: dict[str, str]) -> dict[int, bytes]:
+def _read_one_from_each(servers: Config) -> dict[int, bytes]:
     consumer = confluent_kafka.Consumer({**servers, **NO_GROUP})
     consumer.assign([confluent_kafka.TopicPartition("wide", p, 0) for p in range(COUNT)])
     values: dict[int, bytes] = {}
@@ -74,6 +79,8 @@ def _read_one_from_each(servers: dict[str, str]) -> dict[int, bytes]:
         assert found, f"only {len(values)} of {COUNT}"
         for record in found:
             assert record.error() is None, record.error()
-            values[record.partition()] = record.value()
+            partition, value = record.partition(), record.value()
+            assert partition is not None and value is not None
+            values[partition] = value
     consumer.close()
     return values

@@ -56,7 +56,7 @@ def test_librdkafka_tells_the_kind_of_time(bootstrap: str, new_topic: NewTopic) 
         consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, **NO_GROUP})
         consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
         record = consumer.poll(DELIVERY_S)
-        assert record.timestamp()[0] == number
+        assert record is not None and record.timestamp()[0] == number
         consumer.close()
 
 

@@ -69,7 +69,10 @@ class Call:
         self._outcome = outcome
 
     def wait(self, within_s: float = PATIENCE_S) -> Ok | Failed:
-        return wait_until(lambda: self.outcome, f"an outcome of {self.value}", within_s=within_s)
+        wait_until(lambda: self.outcome, f"an outcome of {self.value}", within_s=within_s)
+        outcome = self.outcome
+        assert outcome is not None, "an outcome stays"
+        return outcome
 
 
 class TimelineProducer(Protocol):

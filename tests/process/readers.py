@@ -94,7 +94,9 @@ class LibrdkafkaReader(Reader):
             if (error := record.error()) is not None:
                 self.errors.append(f"{error.name()}: {error.str()}")
             else:
-                found.append((record.offset(), record.value()))
+                offset, value = record.offset(), record.value()
+                assert offset is not None and value is not None
+                found.append((offset, value))
         return found
 
     @property

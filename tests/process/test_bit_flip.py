@@ -85,11 +85,14 @@ def test_librdkafka_cannot_be_led_past_sound_records_by_a_damaged_header(damaged
     consumer = confluent_kafka.Consumer({"bootstrap.servers": damaged.address, **NO_GROUP})
     consumer.assign([confluent_kafka.TopicPartition("headers", 0, DAMAGED)])
     told = consumer.poll(PATIENCE_S)
-    assert (told.error().code(), told.offset()) == (ErrorCode.CORRUPT_MESSAGE, DAMAGED)
+    assert told is not None
+    error = told.error()
+    assert error is not None
+    assert (error.code(), told.offset()) == (ErrorCode.CORRUPT_MESSAGE, DAMAGED)
     consumer.seek(confluent_kafka.TopicPartition("headers", 0, DAMAGED + 1))
-    while (record := consumer.poll(PATIENCE_S)).error() is not None:
+    while (record := consumer.poll(PATIENCE_S)) is not None and record.error() is not None:
         assert record.offset() == DAMAGED, "told before the seek"
-    assert record.offset() == DAMAGED + 1
+    assert record is not None and record.offset() == DAMAGED + 1
     consumer.close()
 
 
@@ -139,9 +142,11 @@ def test_librdkafka_reports_it_when_it_checks(damaged: Target, topic: str) -> No
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     seen = []
-    while (record := consumer.poll(PATIENCE_S)).error() is None:
+    while (record := consumer.poll(PATIENCE_S)) is not None and record.error() is None:
         seen.append(record.offset())
-    assert record.error().code() == confluent_kafka.KafkaError._BAD_MSG
+    assert record is not None
+    error = record.error()
+    assert error is not None and error.code() == confluent_kafka.KafkaError._BAD_MSG
     assert seen == list(range(DAMAGED))
     consumer.close()
 

@@ -10,6 +10,8 @@ import itertools
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,8 +89,8 @@ def _judge_epochs(directory: Path, topic: str, kills: int) -> None:
         output = run_tool(Tool.DUMP_LOG, ["--files", ",".join(epochs_in)]).output
         shown = dict(each.split("\n", 1) for each in output.split("Dumping ")[1:])
         assert shown.keys() == epochs_in.keys()
-        for path, epochs in epochs_in.items():
-            assert all(f"partitionLeaderEpoch: {each} " in shown[path] for each in epochs)
+        for name, epochs in epochs_in.items():
+            assert all(f"partitionLeaderEpoch: {each} " in shown[name] for each in epochs)
 
 
 @pytest.mark.long
@@ -176,7 +178,7 @@ def test_the_whole_cluster_is_killed_and_restarted(
     tmp_path: Path,
     request: pytest.FixtureRequest,
     orders: list[tuple[int, ...]],
-    record_property: pytest.RecordProperty,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """kill -9 of all three at once, restarted in one order after the other: nobody has proof of a
     clean stop, the last known leaders lead, and all that was acknowledged is there."""
@@ -184,7 +186,9 @@ def test_the_whole_cluster_is_killed_and_restarted(
         for order in orders:
             running.write(400)
             for broker in order:
-                os.kill(running.cluster.nodes[broker].pid, signal.SIGKILL)
+                pid = running.cluster.nodes[broker].pid
+                assert pid is not None
+                os.kill(pid, signal.SIGKILL)
             killed_s = time.time()
             running.cluster.launcher.kill(running.cluster.node_ids)
             for broker in order:
@@ -200,7 +204,7 @@ def _record_return(
     running: Campaign,
     order: tuple[int, ...],
     killed_s: float,
-    record_property: pytest.RecordProperty,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """How long after the last registration everything was led again."""
 
@@ -245,8 +249,10 @@ def test_a_rolling_restart_under_load(
                 running.wait_until_whole()
         for topic, partition in running.places:
             wait_until(
-                lambda t=topic, p=partition: (
-                    running.leader(t, p) == running.standing(t, p).replicas[0]
+                partial(
+                    lambda t, p: running.leader(t, p) == running.standing(t, p).replicas[0],
+                    topic,
+                    partition,
                 ),
                 f"{topic}-{partition} to be led as preferred",
             )

@@ -147,7 +147,7 @@ def test_a_full_buffer_blocks_the_caller_and_drains_when_the_broker_wakes_up(
 ) -> None:
     """SIGSTOP fills the buffer; SIGCONT lets everything through, once and in order."""
     broker = start_broker()
-    settings = {
+    settings: dict[str, str | int] = {
         "bootstrap.servers": broker.address,
         "buffer.memory": 65_536,
         "batch.size": 16_384,

@@ -21,8 +21,9 @@ def leader_after(cluster: ProcessCluster, dead: int, partition: int) -> Partitio
 
     def moved() -> PartitionView | None:
         standing = cluster.partition_view(TOPIC, partition, via=witness)
-        has_moved = standing is not None and standing.leader not in (dead, -1)
-        return standing if has_moved and dead not in standing.isr else None
+        if standing is None or standing.leader in (dead, -1):
+            return None
+        return standing if dead not in standing.isr else None
 
     return wait_until(moved, f"another leader of partition {partition}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.process.evidence import (
@@ -64,7 +66,7 @@ def test_each_replica_knows_where_each_leaders_records_begin(
     assert [producer.send(topic, value).wait() for value in ("d", "e")] == [Ok(3), Ok(4)]
 
     for broker in (1, 2, 3):
-        wait_until(lambda broker=broker: end_offset(stage, topic, of=broker) == 5, "all records")
+        wait_until(partial(lambda of: end_offset(stage, topic, of=of) == 5, broker), "all records")
         directory = stage.cluster.nodes[broker].data_path / f"{topic}-0"
         file = directory / CHECKPOINT
         elections = all_events(stage.cluster, "LeaderElected", f"topic={topic}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,7 @@ def test_a_leader_that_dies_in_the_fetch_costs_the_consumer_nothing(
     old, new, third = stage.controller_last()
     topic = stage.new_topic((old, new, third))
     numbers = write_committed(stage, topic, COMMITTED + 100)
+    patience: dict[str, Any]
     patience = {"request_timeout_ms": REQUEST_TIMEOUT_MS} if how == "SIGSTOP" else {}
 
     def is_a_clients_fetch(seen: Seen) -> bool:
@@ -203,7 +205,9 @@ def test_clients_can_tell_a_dead_leader_from_a_silent_one(
     if cause is not signal.SIGSTOP:
         wait_until(lambda: len(hold.held) == len(RESET), "the answers that will be lost")
         stage.proxies[old].refuse()
-        os.kill(stage.cluster.nodes[old].pid, cause)
+        pid = stage.cluster.nodes[old].pid
+        assert pid is not None
+        os.kill(pid, cause)
         stage.cluster.exit_code(old)
         stage.note_dead(old)
         hold.lose()

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -158,7 +159,7 @@ def _read_on(readers: Mapping[str, LibrdkafkaReader | KafkaPythonReader]) -> Non
 
 def _read_with_what_was_stored(stage: Stage, topic: str) -> None:
     """A restarted consumer knows offset 1001 and the epoch of the record before it."""
-    stored = {"offset": ALL, "leader_epoch": 0}
+    stored: dict[str, Any] = {"offset": ALL, "leader_epoch": 0}
     with closing(LibrdkafkaReader(stage.bootstrap, topic, **stored)) as restarted:
         restarted.read_until("new")
         assert restarted.records == [(FIRST, "new")]

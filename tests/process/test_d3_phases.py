@@ -6,6 +6,7 @@ What is asserted is the order of the phases; how long each took goes into the re
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -56,13 +57,13 @@ def named_by(cluster: ProcessCluster, witness: int, leader: int) -> float:
     ],
 )
 def test_the_phases_of_a_failover(
-    tmp_path: Path, profile: str, record_property: pytest.RecordProperty
+    tmp_path: Path, profile: str, record_property: Callable[[str, object], None]
 ) -> None:
     """Crash, fence, 300 elections in one decision, every broker names the new leader, the first
     record is written and read: in this order. Detection is by silence or by a refused connection;
     what a client feels is the sum."""
     lag = {"replica.lag.time.max.ms": 300_000, "auto.leader.rebalance.enable": False}
-    settings = {**PROFILES[profile], **lag}
+    settings: dict[str, str | int | bool] = {**PROFILES[profile], **lag}
     with ProcessCluster(directory=tmp_path, settings=settings) as cluster:
         controller = cluster.active_controller()
         old, new = (broker for broker in (1, 2, 3) if broker != controller)
@@ -112,6 +113,7 @@ def test_the_phases_of_a_failover(
 def test_a_broker_back_within_its_session_waits_for_its_end(tmp_path: Path) -> None:
     """Where only silence proves a death, the new process is not let in while the session of the old
     one lives; then it is, by itself, and with its records."""
+    settings: dict[str, str | int | bool]
     settings = {**PROFILES["documents"], "replica.lag.time.max.ms": 300_000}
     with ProcessCluster(directory=tmp_path, settings=settings) as cluster:
         controller = cluster.active_controller()

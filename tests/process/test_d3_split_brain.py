@@ -63,8 +63,10 @@ def create_topic(cluster: tidelog.Cluster, name: str, placed: list[list[int]]) -
     """With a minimum of two, or of one where there are two copies only."""
     admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     minimum = {"min.insync.replicas": str(len(placed[0]) - 1)}
-    wanted = {"num_partitions": len(placed), "replica_assignment": placed, "config": minimum}
-    admin.create_topics([confluent_kafka.admin.NewTopic(name, **wanted)])[name].result()
+    topic = confluent_kafka.admin.NewTopic(
+        name, num_partitions=len(placed), replica_assignment=placed, config=minimum
+    )
+    admin.create_topics([topic])[name].result()
     for partition in range(len(placed)):
         cluster.wait_isr(name, partition, timeout_s=PATIENCE_S)
 
@@ -110,6 +112,7 @@ def test_two_believe_that_they_lead_and_one_can_commit(cluster: tidelog.Cluster)
         assert before.wait() == Ok(0)
         sides.find_the_way()
         pid = cluster.nodes[old].pid
+        assert pid is not None
         cluster.isolate(old)
         sides.part()
         doomed = sides.hasty.send("orders", "hasty")
@@ -151,7 +154,7 @@ class Sides:
         self._cluster = cluster
         self._old = old
         patient = ProducerOptions(request_timeout_ms=REQUEST_TIMEOUT_MS)
-        name = {"client.id": "old-side"}
+        name: dict[str, Any] = {"client.id": "old-side"}
         self.careful = Librdkafka(self.old, patient, **name)
         self.hasty = Librdkafka(
             self.old, ProducerOptions(acks="1", enable_idempotence=False), **name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 
 import confluent_kafka.admin
 import pytest
@@ -119,11 +120,11 @@ def test_an_idle_client_learns_of_a_move_by_itself(stage: Stage) -> None:
     stage.forget_requests()
 
     for client in crew.producers:
-        wait_until(lambda c=client: _told_metadata(stage, c), f"{client} to be told")
+        wait_until(partial(_told_metadata, stage, client), f"{client} to be told")
         before = _asked_anybody(stage, client)
         wait_until(
             # A question that comes after an answer shows that the answer was taken in.
-            lambda c=client, n=before: _asked_anybody(stage, c) > n,
+            partial(lambda c, n: _asked_anybody(stage, c) > n, client, before),
             f"{client} to ask again",
         )
     crew.send(topic, "after").wait_for(Ok(1))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any
 
 import confluent_kafka.admin
 import kafka.admin
@@ -44,7 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-def new_topic(stage: Stage, name: str, **wanted: object) -> None:
+def new_topic(stage: Stage, name: str, **wanted: Any) -> None:
     admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": stage.bootstrap})
     admin.create_topics([confluent_kafka.admin.NewTopic(name, **wanted)])[name].result()
 
@@ -65,7 +67,7 @@ def test_brokers_tell_their_racks_and_replicas_are_spread_over_them(stage: Stage
     for topic, partition in (("fifty", 49), ("manual", 2)):
         for broker in RACKS:
             wait_until(
-                lambda t=topic, p=partition, b=broker: stage.cluster.partition_view(t, p, via=b),
+                partial(stage.cluster.partition_view, topic, partition, via=broker),
                 f"{topic} on broker {broker}",
             )
 
@@ -82,7 +84,7 @@ def test_brokers_tell_their_racks_and_replicas_are_spread_over_them(stage: Stage
 
 @pytest.mark.scenario("D5-R9", "D5-R10")
 def test_producers_ignore_racks_and_data_crosses_them(
-    stage: Stage, record_property: pytest.RecordProperty
+    stage: Stage, record_property: Callable[[str, object], None]
 ) -> None:
     """A producer in rack a writes to the leader in rack b, whether it names its rack or not; its
     records go back to the follower in a by replication: the bytes are counted on the way."""
@@ -109,8 +111,9 @@ def test_consumers_read_in_their_rack_and_go_back_to_the_leader(
     that dies they go back to the leader. Nothing is missed and nothing comes twice."""
     topic = stage.new_topic((3, 1))
     producer = start_producer("librdkafka")
+    rack: dict[str, Any] = {"client.rack": "a"}
     readers: dict[str, LibrdkafkaReader | KafkaPythonReader] = {
-        "rdkafka": LibrdkafkaReader(stage.bootstrap, topic, **{"client.rack": "a"}),
+        "rdkafka": LibrdkafkaReader(stage.bootstrap, topic, **rack),
         "kafka-python": KafkaPythonReader(stage.bootstrap, topic, client_rack="a"),
     }
     sent: list[str] = []
@@ -126,12 +129,12 @@ def test_consumers_read_in_their_rack_and_go_back_to_the_leader(
             stack.enter_context(closing(reader))
         write_and_read("first")
         for client in readers:
-            wait_until(lambda c=client: _fetches(stage, 1, c), f"{client} to fetch in its rack")
+            wait_until(partial(_fetches, stage, 1, client), f"{client} to fetch in its rack")
         stage.forget_requests()
         write_and_read("second")
         for client, reader in readers.items():  # It may have come with a fetch from before.
             wait_until(
-                lambda c=client, r=reader: r.read() == 0 and _fetches(stage, 1, c) > 0,
+                partial(lambda c, r: r.read() == 0 and _fetches(stage, 1, c) > 0, client, reader),
                 f"{client} to fetch in its rack again",
             )
         assert _fetches(stage, 3, "rdkafka") == 0
@@ -188,7 +191,10 @@ def test_a_whole_rack_is_killed_and_comes_back(stage: Stage, start_crew: StartCr
     for partition, (leader, leader_epoch) in enumerate([(3, 1), (3, 0), (4, 0)]):
         for witness in (3, 4):
             standing = stage.wait_for(
-                topic, lambda it, b=leader: it.isr == [b], partition=partition, via=witness
+                topic,
+                partial(lambda b, it: it.isr == [b], leader),
+                partition=partition,
+                via=witness,
             )
             assert (standing.leader, standing.leader_epoch) == (leader, leader_epoch)
             assert standing.replicas == R8[partition]

@@ -21,8 +21,8 @@ class ForgetfulEngine(ProcessEngine):
             for segment in (each.data_path / PARTITION).glob("*.log"):
                 data = segment.read_bytes()
                 segment.write_bytes(data[: len(data) // 3])
-        for each in cluster.node_ids:
-            super().start(each)
+        for node_id in cluster.node_ids:
+            super().start(node_id)
 
 
 def test_a_leader_dies_with_what_only_it_had(capsys: pytest.CaptureFixture[str]) -> None:

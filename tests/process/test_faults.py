@@ -64,7 +64,7 @@ def done(cluster: tidelog.Cluster, *arguments: str) -> str:
     return said.out
 
 
-def write(cluster: tidelog.Cluster, **settings: object) -> object:
+def write(cluster: tidelog.Cluster, **settings: str | int) -> object:
     """One record; what became of it."""
     told = {"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", **settings}
     with Producer({name.replace("_", "."): value for name, value in told.items()}) as producer:
@@ -140,6 +140,7 @@ def test_ctrl_c_undoes_a_pause_with_a_duration_at_once(cluster: tidelog.Cluster)
 def test_isolate_until_it_is_healed(cluster: tidelog.Cluster) -> None:
     """The others elect another leader; the isolated one still answers clients."""
     leader = cluster.leader("orders")
+    assert leader is not None
     said = done(cluster, "isolate", str(leader))
     assert f": isolated broker {leader} from all other nodes\nundo: tidelog fault heal f" in said
     cluster.wait_until(
@@ -208,7 +209,8 @@ def test_drop_makes_streams_stall_and_counts_it(cluster: tidelog.Cluster) -> Non
 
         def has_stalled() -> bool:
             assert "orders" in admin.ask(list_topics(), timeout_s=WITHIN_S)
-            return sum(cluster.injector.gates.list(3)["injected"].values()) > 0
+            injected: dict[str, int] = cluster.injector.gates.list(3)["injected"]
+            return sum(injected.values()) > 0
 
         wait_until(has_stalled, "a lost packet", within_s=WITHIN_S)
     done(cluster, "heal")

@@ -48,7 +48,7 @@ def _send_with_a_lost_answer(stage: Stage, topic: str, *, idempotent: bool) -> l
         wire.create_topic(topic)
         stage.proxy.lose_answers(lambda number: number == 0)
         producer = stage.producer(enable_idempotence=idempotent)
-        places: list[int] = []
+        places: list[int | None] = []
         producer.produce(topic, b"M1", on_delivery=lambda _, record: places.append(record.offset()))
         assert producer.flush(PATIENCE_S) == 0
         assert stage.proxy.answers_lost == 1

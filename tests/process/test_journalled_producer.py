@@ -52,7 +52,7 @@ def test_the_journal_and_the_topic_tell_the_same(
     digests = {each["offset"]: each["value_sha256"] for each in entries}
     with Consumer({**settings, "auto.offset.reset": "earliest"}) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
-        held = {}
+        held: dict[int, str] = {}
         while len(held) < 32:
             for record in consumer.poll(PATIENCE_S):
                 held[record.offset] = hashlib.sha256(record.value or b"").hexdigest()

@@ -6,6 +6,7 @@ import selectors
 import socket
 import struct
 import time
+from typing import Any
 
 import pytest
 
@@ -38,20 +39,20 @@ def _stuck_in_a_frame(broker: Target, count: int) -> list[socket.socket]:
     last_progress_s = time.monotonic()
     while chooser.get_map() and time.monotonic() < last_progress_s + QUIET_S:
         for key, _ in chooser.select(timeout=QUIET_S):
-            client = key.fileobj
-            assert isinstance(client, socket.socket)
+            ready = key.fileobj
+            assert isinstance(ready, socket.socket)
             try:
-                sent = client.send(piece[: key.data])
+                sent = ready.send(piece[: key.data])
             except BlockingIOError:
                 continue
             except ConnectionError:
-                chooser.unregister(client)
+                chooser.unregister(ready)
                 continue
             last_progress_s = time.monotonic()
             if key.data == sent:
-                chooser.unregister(client)
+                chooser.unregister(ready)
             else:
-                chooser.modify(client, selectors.EVENT_WRITE, key.data - sent)
+                chooser.modify(ready, selectors.EVENT_WRITE, key.data - sent)
     return sockets
 
 
@@ -95,8 +96,10 @@ def _check(broker: Target, *, stuck: int, slow: int, fetch_bytes: int) -> None:
         _check_memory(broker)
         _check_answer(readers[0].read_on(), fetch_bytes)
         _check_memory(broker)
-        for client in (*frames, *readers):
-            client.close()
+        for frame in frames:
+            frame.close()
+        for reader in readers:
+            reader.close()
 
 
 def _check_memory(broker: Target) -> None:
@@ -106,7 +109,7 @@ def _check_memory(broker: Target) -> None:
 
 def _check_answer(frame: bytes, fetch_bytes: int) -> None:
     """All batches that fit are there, whole and in order."""
-    answer = decode(MESSAGES[1][1], memoryview(frame), 11, 4)
+    answer: Any = decode(MESSAGES[1][1], memoryview(frame), 11, 4)
     records = whole_records(answer.responses[0].partitions[0].records)
     assert [record.offset for record in records] == list(range(len(records)))
     assert len(records) * MIB > fetch_bytes - 2 * MIB

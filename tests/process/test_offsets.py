@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import confluent_kafka
 import kafka
@@ -66,7 +67,7 @@ def _records_in(frame: bytes) -> memoryview:
     """The record batches of a captured Produce."""
     view = memoryview(frame)
     header = read_request_header(view)
-    request = decode(MESSAGES[0][0], view, header.api_version, header.body_position)
+    request: Any = decode(MESSAGES[0][0], view, header.api_version, header.body_position)
     records: memoryview = request.topic_data[0].partition_data[0].records
     return records
 
@@ -81,8 +82,10 @@ def test_the_leader_gives_dense_and_unique_offsets_to_interleaved_producers(
 
     def note(error: confluent_kafka.KafkaError | None, record: confluent_kafka.Message) -> None:
         assert error is None, error
-        assert record.offset() not in told
-        told[record.offset()] = record.value()
+        offset, value = record.offset(), record.value()
+        assert offset is not None and value is not None
+        assert offset not in told
+        told[offset] = value
 
     def write(name: bytes) -> None:
         producer = confluent_kafka.Producer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from functools import partial
 
 import confluent_kafka
 import kafka
@@ -71,7 +72,9 @@ class LibrdkafkaReader(Reader):
         if record is None:
             return []
         assert record.error() is None, record.error()
-        return [record.value()]
+        value = record.value()
+        assert value is not None
+        return [value]
 
     def close(self) -> None:
         self._consumer.close()
@@ -100,9 +103,12 @@ class KafkaPythonReader(Reader):
         self._consumer.close()
 
 
+ReaderKind = type[LibrdkafkaReader] | type[KafkaPythonReader]
+
+
 @pytest.fixture(params=[LibrdkafkaReader, KafkaPythonReader], ids=["librdkafka", "kafka-python"])
-def reader_kind(request: pytest.FixtureRequest) -> type[Reader]:
-    kind: type[Reader] = request.param
+def reader_kind(request: pytest.FixtureRequest) -> ReaderKind:
+    kind: ReaderKind = request.param
     return kind
 
 
@@ -166,7 +172,7 @@ def test_librdkafka_counts_what_queues(stage: Stage) -> None:
     calls: list[Call] = []
     for goal in (RECORDS // 2, RECORDS):
         calls += [producer.send(topic, str(number)) for number in range(len(calls), goal)]
-        wait_until(lambda goal=goal: queued and queued[-1] == goal, "statistics")
+        wait_until(partial(lambda goal: queued and queued[-1] == goal, goal), "statistics")
     assert {call.outcome for call in calls} == {None}
 
     end_outage(stage, topic)
@@ -177,7 +183,7 @@ def test_librdkafka_counts_what_queues(stage: Stage) -> None:
 
 @pytest.mark.scenario("D3-T5", "D3-T6", "D3-T19")
 def test_consumers_hear_nothing_during_an_outage_and_miss_nothing_after_it(
-    stage: Stage, start_producer: StartProducer, reader_kind: type[Reader]
+    stage: Stage, start_producer: StartProducer, reader_kind: ReaderKind
 ) -> None:
     """No exception out of poll, and no record; then the position goes on at the new leader."""
     topic = stage.new_topic((1, 3, 2))

@@ -5,6 +5,7 @@ Document 3 has 32 MiB and 60 s; here it is 1 MiB or a thousand records, and seco
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -30,7 +31,7 @@ MAX_BLOCK_MS = 8_000
 """The first call of a producer needs some of it for the metadata."""
 
 
-def told(calls: list[Call]) -> list[Ok | Failed | None]:
+def told(calls: Sequence[Call]) -> list[Ok | Failed | None]:
     return [call.outcome for call in calls]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_an_answer_waits_for_the_next_fetch_of_every_follower(
     hold = stage.hold_back(3, leader=1)
     calls = crew.send(topic, "order")
     for each in traffic:
-        wait_until(lambda each=each: each.fetches(2, 2), "2's next fetch, which is its ack")
+        wait_until(partial(each.fetches, 2, 2), "2's next fetch, which is its ack")
     assert calls.all_are(None)
 
     hold.release()

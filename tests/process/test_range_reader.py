@@ -37,12 +37,15 @@ def test_a_range_outlives_its_leader_and_tells_what_is_deleted() -> None:
     with tidelog.Cluster(brokers=3, settings=dict(UNHURRIED), faults=False) as cluster:
         servers = cluster.bootstrap_servers
         write(servers)
+        settings: dict[str, str | int]
         settings = {"bootstrap.servers": servers, "max.partition.fetch.bytes": 65_536}
         with RangeClient(settings) as client:
             found: list[int] = []
             pieces = client.read(P0, start_offset=0, end_offset=RECORDS)
             found += offsets(next(pieces).records)
-            cluster.kill(cluster.leader(TOPIC, 0))
+            leader = cluster.leader(TOPIC, 0)
+            assert leader is not None
+            cluster.kill(leader)
             count = 1
             for piece in pieces:
                 found += offsets(piece.records)

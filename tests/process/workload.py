@@ -83,7 +83,9 @@ class Writer(threading.Thread):
         if error is not None:
             self.told.failures.append(str(error))
         else:
-            self.told.places[record.value()] = (record.partition(), record.offset())
+            value, partition, offset = record.value(), record.partition(), record.offset()
+            assert value is not None and partition is not None and offset is not None
+            self.told.places[value] = (partition, offset)
 
 
 def judge(broker: Target, all_told: list[Told]) -> None:

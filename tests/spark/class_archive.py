@@ -15,6 +15,10 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = "SPARK_SUBMIT_OPTS"
@@ -52,15 +56,20 @@ def make(path: Path) -> None:
     spark = spark_session(app="class archive", master="local[2]")
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     with tempfile.TemporaryDirectory() as checkpoint:
-        writer = rows.writeStream.foreachBatch(lambda frame, number: frame.collect() and None)
+        writer = rows.writeStream.foreachBatch(_collect)
         writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
         writer.start().awaitTermination()
     gateway = spark.sparkContext._gateway
     spark.stop()
+    assert gateway is not None
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
     unfinished.rename(path)
+
+
+def _collect(frame: DataFrame, _batch_id: int) -> None:
+    frame.collect()
 
 
 if __name__ == "__main__":

@@ -147,12 +147,15 @@ def read_committed(bootstrap: str, topic: str) -> list[str]:
         while len(ended) < len(found.partitions):
             message = consumer.poll(PATIENCE_S)
             assert message is not None, f"{topic} has no end"
-            error = message.error()
+            error, value = message.error(), message.value()
             if error is None:
-                values.append(message.value().decode())
+                assert value is not None
+                values.append(value.decode())
             else:
                 assert error.code() == KafkaError._PARTITION_EOF, error
-                ended.add(message.partition())
+                partition = message.partition()
+                assert partition is not None
+                ended.add(partition)
         return values
     finally:
         consumer.close()

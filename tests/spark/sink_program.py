@@ -85,7 +85,7 @@ def main(bootstrap: str, topic: str, first: int, batches: int) -> None:
 if __name__ == "__main__":
     from tidelog.client.shells import sink_runner, sink_task
 
-    sink_runner.Loop = sink_task.Loop = CountedLoop  # type: ignore[misc]
+    sink_runner.Loop = sink_task.Loop = CountedLoop  # type: ignore[attr-defined]
     if len(sys.argv) > 5:
         fuse = fuses[sys.argv[5]]
         fuse.kill_at, *keys = map(int, sys.argv[6:])

@@ -55,7 +55,7 @@ class Stream:
             .start()
         )
         try:
-            assert query.awaitTermination(PATIENCE_S), "the query did not end"
+            assert query.awaitTermination(int(PATIENCE_S)), "the query did not end"
         finally:
             query.stop()
 

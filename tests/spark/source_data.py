@@ -69,9 +69,10 @@ def write_varied(servers: str, topic: str, *, partition: int) -> int:
     return count
 
 
-def _headers(number: int, codec: str) -> list[tuple[str, bytes | None]] | None:
-    some: list[tuple[str, bytes | None]] = [("codec", codec.encode()), ("näme", b"\x00\xff")]
-    return [None, some, [("empty", b""), ("null", None)], [*some, *some]][number % 4]
+def _headers(number: int, codec: str) -> list[tuple[str, str | bytes | None]] | None:
+    some: list[tuple[str, str | bytes | None]] = [("codec", codec.encode()), ("näme", b"\x00\xff")]
+    odd: list[tuple[str, str | bytes | None]] = [("empty", b""), ("null", None)]
+    return [None, some, odd, [*some, *some]][number % 4]
 
 
 def write_transactions(servers: str, topic: str, *, partitions: int) -> None:

@@ -59,7 +59,7 @@ def stream(spark: SparkSession, maker: str, servers: str, place: Path, **options
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(2 * PATIENCE_S), "the query did not end"
+    assert query.awaitTermination(int(2 * PATIENCE_S)), "the query did not end"
     batches = [each for each in query.recentProgress if each.numInputRows]
     return Streamed(
         rows=in_order(spark.read.parquet(str(place / "rows")).collect()) if batches else [],

@@ -161,7 +161,7 @@ class FusedWriter:
             if each.event is not None and each.batch_id in (None, self._ticket.batch_id)
         ]
         FUSES.arm(mine, phase="task")
-        sink_task.Loop = FusedLoop  # type: ignore[misc]
+        sink_task.Loop = FusedLoop  # type: ignore[attr-defined]
         yield from TaskWriter(self._options, self._ticket)(batches)
 
 
@@ -171,7 +171,8 @@ def install() -> None:
     from tidelog.spark.sink import exactly_once as module
 
     assert os.getsid(0) == os.getpid(), "whoever kills its session must be alone in it"
-    sync = module.sync_offsets
+    patched: Any = module
+    sync = patched.sync_offsets
 
     def fused_sync(checkpoint: str, batch_id: int) -> None:
         FUSES.happen("before the sync")
@@ -180,11 +181,10 @@ def install() -> None:
 
     for name in ("sync_offsets", "SinkDriver", "TaskWriter"):
         assert hasattr(module, name), "a fuse for something that is not there burns nothing"
-    patched: Any = module
     patched.sync_offsets = fused_sync
     patched.SinkDriver = FusedDriver
     patched.TaskWriter = FusedWriter
-    sink_runner.Loop = FusedLoop  # type: ignore[misc]
+    sink_runner.Loop = FusedLoop  # type: ignore[attr-defined]
 
 
 # What fuses do. The driver leads its session and its process group; the JVM is in both, Spark's

@@ -26,8 +26,6 @@ from tidelog.client.sink.errors import SinkError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tidelog.core.model.trace import TraceEvent
-
 STOPPED_ITSELF = 3
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
@@ -63,7 +61,7 @@ class SayingTrace:
         self._waits_at = set(waits_at)
         self._may_go_on = may_go_on
 
-    def emit(self, event: TraceEvent) -> None:
+    def emit(self, event: object) -> None:
         batch_id = getattr(event, "batch_id", None)
         say(type(event).__name__, batch_id)
         if isinstance(event, BatchBegun) and batch_id in self._waits_at:

@@ -53,6 +53,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             servers, "orders", partitions=1, replicas=3, configs={"min.insync.replicas": "2"}
         )
         dead = cluster.wait_leader("orders")
+        assert dead is not None
         story = Story(cluster, dead, data / "careful.jsonl", data / "hasty.jsonl")
         with (
             Writer(servers, story.careful, "orders", acks="all") as careful,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import confluent_kafka
@@ -65,9 +66,7 @@ class TransactionalWriter:
                 key=b"k",
                 partition=partition,
                 timestamp=1_767_225_600_000 + number,
-                on_delivery=lambda error, message, number=number, value=value: self._hear(
-                    number, value, message, transaction
-                ),
+                on_delivery=partial(self._hear, number, value, transaction),
             )
         assert self.producer.flush(60) == 0
 
@@ -84,9 +83,16 @@ class TransactionalWriter:
         self._file.close()
 
     def _hear(
-        self, number: int, value: bytes, message: confluent_kafka.Message, transaction: str
+        self,
+        number: int,
+        value: bytes,
+        transaction: str,
+        _error: confluent_kafka.KafkaError | None,
+        message: confluent_kafka.Message,
     ) -> None:
         assert message.error() is None, message.error()
+        partition = message.partition()
+        assert partition is not None
         ticket = SendTicket(
             self._topic,
             value,
@@ -96,7 +102,7 @@ class TransactionalWriter:
             timestamp_ms=message.timestamp()[1],
             then=None,
         )
-        ticket.partition = TopicPartition(self._topic, message.partition())
+        ticket.partition = TopicPartition(self._topic, partition)
         ticket.complete(SendOk(message.offset()), 0)
         self._counts.add(SendOk(message.offset()))
         self._journal.write_outcome(

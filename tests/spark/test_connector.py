@@ -71,7 +71,7 @@ def test_it_streams_from_one_topic_to_another(
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(2 * PATIENCE_S), "the query did not end"
+    assert query.awaitTermination(int(2 * PATIENCE_S)), "the query did not end"
 
     found = read(spark, servers, target).collect()
     assert sorted(int(row.key) for row in found) == list(range(RECORDS))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -43,7 +44,9 @@ def test_a_run_is_watched_stopped_killed_and_resumed(
     with Terminal("tidelog.cli.main", *arguments, directory=tmp_path) as terminal:
         wait_until(lambda: rows_of(valid), "the first orders", within_s=START_WITHIN_S)
         for drawn in (*HEADER, f"{orders.topic}-1: "):
-            wait_until(lambda text=drawn: text in terminal.text, f"{drawn!r} in the table")
+            wait_until(
+                partial(lambda text: text in terminal.text, drawn), f"{drawn!r} in the table"
+            )
         terminal.press(CTRL_C)
         assert terminal.wait() == 0, terminal.text
         assert "orders: stopped" in terminal.text

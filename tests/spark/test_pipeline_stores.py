@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def test_hadoop_publishes_whole_batches_and_never_over_another(
     def count(files: Sequence[str]) -> int:
         return spark.read.parquet(*files).count() if files else 0
 
-    def write(rows: int) -> object:
+    def write(rows: int) -> Callable[[str], None]:
         return lambda path: spark.range(rows).write.parquet(path)
 
     def offer(batch_id: int) -> BatchOffer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
+
+
+def headers_of(letter: Message) -> dict[str, bytes]:
+    headers: Any = letter.headers() or []
+    return dict(headers)
 
 
 def into_topics(file: Path, *, valid: str, dead: str) -> None:
@@ -101,7 +106,7 @@ def test_every_order_and_every_dead_letter_is_committed_once(
     positions = {
         (int(headers["tidelog.partition"]), int(headers["tidelog.offset"]), letter.value() or b"")
         for letter in letters
-        for headers in [dict(letter.headers() or [])]
+        for headers in [headers_of(letter)]
         if headers["tidelog.reason"] and headers["tidelog.topic"].decode() == orders.topic
     }
     assert (positions, len(letters)) == (orders.dead, len(orders.dead))

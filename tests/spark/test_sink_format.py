@@ -118,7 +118,7 @@ def stream(
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(PATIENCE_S), "the query did not end"
+        assert query.awaitTermination(int(PATIENCE_S)), "the query did not end"
 
     return run
 

@@ -53,6 +53,6 @@ def test_a_stream_into_the_format(
     )
     try:
         with pytest.raises(Exception, match=REFUSED):
-            query.awaitTermination(PATIENCE_S)
+            query.awaitTermination(int(PATIENCE_S))
     finally:
         query.stop()

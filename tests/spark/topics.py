@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tests.process.waiting import wait_until
 from tests.process.wire import WireClient
@@ -30,7 +31,7 @@ def wait_until_known(servers: str, name: str, *, partitions: int) -> None:
     for address in servers.split(","):
         with WireClient(address) as wire:
             wait_until(
-                lambda wire=wire: _is_in_sync(wire, name, partitions),
+                partial(_is_in_sync, wire, name, partitions),
                 f"{name} to have {partitions} partitions in sync",
             )
 
