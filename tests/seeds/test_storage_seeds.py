@@ -24,6 +24,7 @@ ONCE_FAILED: dict[int, str] = {
     700644: "a last offset delta of 16,777,217 in a segment's first batch hid the one behind it",
     710326: "a last offset delta of 16,777,218 below the recovery point hid the batch behind it",
     730117: "a last offset delta below zero: every offset behind it was refused, for ever",
+    196195602: "a search by time opened a damaged batch, and the profile knew no such refusal",
     772253: "a last offset delta of 2,049 hid ten sound records between two index entries",
 }
 """Seeds that failed before a repair, with what went wrong; they must stay clean."""

@@ -327,10 +327,13 @@ class Segment:
             entry = self.offsets.floor(entry[0] - 1)
         return 0, self.base_offset
 
-    def sound_batches(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    def sound_batches(
+        self, position: int = 0, *, refuse_damage: bool = False
+    ) -> Iterator[tuple[int, BatchHeader]]:
         """Positions and headers from a batch on; those whose headers cannot be true are left out.
 
-        The checksums are not checked: a batch with damaged records is among them.
+        With `refuse_damage` they are CorruptBatch. The checksums are not checked: a batch with
+        damaged records is among them.
         """
         expected = None if position else self.base_offset
         start_offset, met = expected, -1
@@ -352,6 +355,8 @@ class Segment:
         for stretch in stretches(
             self.file, position, start_offset=start_offset, base_offset=self.base_offset
         ):
+            if stretch.header is None and refuse_damage:
+                raise CorruptBatch(f"damaged at {stretch.position}")
             if stretch.header is not None and stretch.position != met:
                 yield stretch.position, stretch.header
 

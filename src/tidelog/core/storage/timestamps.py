@@ -2,15 +2,16 @@
 
 Time indexes narrow the search to a segment and a position; the records of the batch that is left
 are read one by one.
+
+Damage that lies between there and the record may hold an earlier one: CorruptBatch.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidelog.core.storage.batch_reader import headers
 from tidelog.core.storage.segment import Segment
-from tidelog.core.wire.record_batch import BatchHeader
+from tidelog.core.wire.record_batch import BatchHeader, CorruptBatch, crc_is_valid
 from tidelog.core.wire.records import Record, iterate
 
 
@@ -47,7 +48,7 @@ def largest(segments: list[Segment], *, start_offset: int) -> TimestampedOffset 
     if best is None:
         return None
     position = best.position_past_damage(best.largest_timestamp_offset)
-    for at, header in headers(best.file, position):
+    for at, header in best.sound_batches(position, refuse_damage=True):
         if header.max_timestamp_ms == best_ms and header.end_offset > start_offset:
             return _largest_in_batch(best, at, header)
     return None
@@ -60,7 +61,7 @@ def _find_in(segment: Segment, timestamp_ms: int, start_offset: int) -> Timestam
     if entry is not None and entry[0] == timestamp_ms:
         # The entry's own batch has the timestamp, but it may not be the first one that has.
         position = _position_before(segment, timestamp_ms, start_offset)
-    for at, header in headers(segment.file, position):
+    for at, header in segment.sound_batches(position, refuse_damage=True):
         if header.max_timestamp_ms >= timestamp_ms and header.end_offset > start_offset:
             for record in _records(segment, at, header):
                 if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
@@ -84,7 +85,10 @@ def _largest_in_batch(segment: Segment, position: int, header: BatchHeader) -> T
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
-    return list(iterate(segment.file.read(position, header.size_bytes)))
+    data = segment.file.read(position, header.size_bytes)
+    if not crc_is_valid(data, 0, header):
+        raise CorruptBatch(f"wrong checksum at offset {header.base_offset}")
+    return list(iterate(data))
 
 
 def _leader_epoch(header: BatchHeader) -> int | None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.core.storage.given import NOW_MS, Rig, append, batch, read_all
 from tidelog.core.storage.log import Log, TimestampedOffset
+from tidelog.core.wire.record_batch import CorruptBatch, batches
 from tidelog.core.wire.records import NewRecord, build
 
 
@@ -44,6 +45,25 @@ def test_the_first_record_not_earlier_is_found_as_a_full_search_finds_it(seed: i
     again = rig.open(clean=bool(seed % 2), log_start_offset=log.log_start_offset)
     for wanted_ms in range(NOW_MS - 1, NOW_MS + 203, 7):
         assert again.find_by_timestamp(wanted_ms) == log_answer(log, again, wanted_ms)
+
+
+@pytest.mark.scenario("X-33")
+@pytest.mark.parametrize("byte", [10, 16, 26, 60, 70])
+def test_a_search_by_time_neither_believes_damage_nor_passes_over_it(byte: int) -> None:
+    """Batch length, magic, last offset delta, count and a record's own time, each damaged."""
+    rig = Rig()
+    log = rig.open()
+    for late_ms in range(0, 60, 2):
+        write(log, late_ms, late_ms + 1)
+    file = log.files.segments[0].file
+    position = [at for at, _ in batches(file.read(0, file.size_bytes))][3]
+    rig.store.flip_bit(file.path, position=position + byte, bit=4)
+
+    with pytest.raises(CorruptBatch):
+        log.find_by_timestamp(NOW_MS + 6)
+    for late_ms in (0, 5, 40, 59):
+        found = log.find_by_timestamp(NOW_MS + late_ms)
+        assert found is not None and found.offset == late_ms
 
 
 def log_answer(before: Log, after: Log, wanted_ms: int) -> TimestampedOffset | None:

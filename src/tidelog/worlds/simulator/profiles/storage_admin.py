@@ -231,11 +231,14 @@ class StorageAdmin:
             if isinstance(answer, CallFailed):
                 return
             code = list_offset_answer(answer).error_code
-            foreseen = (
+            foreseen = [
                 ErrorCode.NONE,
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 ErrorCode.OFFSET_NOT_AVAILABLE,
-            )
+            ]
+            by_time = timestamp_ms not in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP)
+            if by_time and topic_partition.key in self.context.damages:
+                foreseen.append(ErrorCode.CORRUPT_MESSAGE)  # the record may be in that batch
             if code not in foreseen and not (code in DELETED and topic_partition.topic.is_deleted):
                 self.context.report_anomaly(
                     UNEXPECTED_ANSWER, topic_partition.key, request="list offsets", answer=code
