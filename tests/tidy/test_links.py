@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from collections.abc import Collection
 
 import pytest
 
-from tests.tidy.reading import Source, all_paths, text_files
+from tests.tidy.reading import Source, all_paths, python_files, text_files
 
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
@@ -84,3 +85,51 @@ def test_a_link_that_leads_nowhere_is_noticed(path: str, text: str) -> None:
 )
 def test_a_link_that_leads_somewhere_is_fine(path: str, text: str) -> None:
     assert judge_links(Source(path, text), PATHS, TEXTS) == []
+
+
+FILE = re.compile(r"`([\w/.]+\.py)`")
+MEMBER = re.compile(r"`([A-Z]\w+)\.([a-z]\w*)`")
+PATTERN = "NN_name"
+"""How the files of an API are called; no file itself."""
+
+
+def judge_mentions(source: Source, paths: Collection[str], classes: dict[str, str]) -> list[str]:
+    """Files that do not exist, and `Class.member` where no class of that name has it."""
+    names = [name for name in FILE.findall(source.text) if PATTERN not in name]
+    complaints = [
+        f"{source.path}: there is no {name}"
+        for name in names
+        if name not in paths and not any(path.endswith(f"/{name}") for path in paths)
+    ]
+    return complaints + [
+        f"{source.path}: {name} has no {member}"
+        for name, member in MEMBER.findall(source.text)
+        if name in classes and not re.search(rf"\b{member}\b", classes[name])
+    ]
+
+
+def test_pages_name_files_and_members_that_exist() -> None:
+    pages = [source for source in text_files() if source.path.endswith(".md")]
+    classes: dict[str, str] = {}
+    for source in python_files("src"):
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                body = ast.get_source_segment(source.text, node) or ""
+                classes[node.name] = classes.get(node.name, "") + body
+    paths = frozenset(all_paths())
+    complaints = [text for page in pages for text in judge_mentions(page, paths, classes)]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("`x.py` and `src/x.py`, `Log.append` and `Node.anything`", 0),
+        ("`gone.py`", 1),
+        ("`Log.vanished`", 1),
+        ("`api_NN_name.py`", 0),
+    ],
+)
+def test_a_mention_of_nothing_is_noticed(text: str, count: int) -> None:
+    classes = {"Log": "def append(self): ..."}
+    assert len(judge_mentions(Source("docs/a.md", text), PATHS, classes)) == count
