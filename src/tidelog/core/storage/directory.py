@@ -18,7 +18,6 @@ from tidelog.core.storage.config import LogConfig
 from tidelog.core.storage.disk import Disk, DiskError
 from tidelog.core.storage.durable_directory import make_directory
 from tidelog.core.storage.log import Log
-from tidelog.core.storage.log_state import LogState
 from tidelog.core.storage.offset_checkpoint import OffsetCheckpoint
 from tidelog.core.storage.partition_files import read_topic_id
 
@@ -224,7 +223,7 @@ class LogDirectory:
         except DiskError as error:
             self.take_offline(error)
 
-    def before_rewind(self, log: LogState) -> None:
+    def before_rewind(self, log: Log) -> None:
         """See LogKeeper. A checkpoint that claims less than the truth costs only a scan."""
         self._write_what_exceeds(
             log.topic_partition,
@@ -311,7 +310,7 @@ class LogDirectory:
         """A failed sync is never tried again."""
         self.take_offline(DiskError(path, f"sync failed: {reason}"))
 
-    def on_log_failed(self, log: LogState, error: DiskError) -> None:
+    def on_log_failed(self, log: Log, error: DiskError) -> None:
         self.take_offline(error)
 
     def take_offline(self, error: DiskError) -> None:

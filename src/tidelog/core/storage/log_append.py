@@ -1,18 +1,17 @@
 """How batches get into a log: checked, given their offsets, written at the end, remembered.
 
 The hot path of a Produce: one header, one checksum, one producer lookup, one write. A refusal is a
-value and leaves no trace in the log.
+value and leaves no trace in the log. `Log` takes the public functions as methods.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import validation
 from tidelog.core.storage.disk import DiskError
-from tidelog.core.storage.log_state import LogState
 from tidelog.core.storage.producers import RememberedBatch
 from tidelog.core.storage.segment import Segment
 from tidelog.core.storage.validation import BatchRefusal, RecordErrors
@@ -30,6 +29,9 @@ from tidelog.core.wire.record_batch import (
     rebase,
     stamp_log_append_time,
 )
+
+if TYPE_CHECKING:
+    from tidelog.core.storage.log import Log
 
 _NONE = ErrorCode.NONE
 _NO_LEADER_EPOCH = -1
@@ -60,286 +62,292 @@ class OffsetsOutOfOrder(TidelogError):
         """Whether the batch begins earlier and reaches beyond the end of the log."""
 
 
-class AppendableLog(LogState):
-    """A log that can be appended to; Log adds the rest."""
+def append_as_leader(
+    log: Log, view: memoryview, *, leader_epoch: int, wall_ms: int, from_client: bool = True
+) -> Appended:
+    """Give the batch the next offsets and write it; `view` is changed in place.
 
-    __slots__ = ()
+    A client sends exactly one batch. The broker itself may append several at once, control
+    batches among them; sequences are not checked then.
+    """
+    if log.failed is not None:
+        return _storage_error(log.failed)
+    try:
+        if from_client:
+            return _append_from_client(log, view, leader_epoch, wall_ms)
+        return _append_own(log, view, leader_epoch, wall_ms)
+    except DiskError as error:
+        log.fail(error)
+        return _storage_error(str(error))
 
-    def append_as_leader(
-        self, view: memoryview, *, leader_epoch: int, wall_ms: int, from_client: bool = True
-    ) -> Appended:
-        """Give the batch the next offsets and write it; `view` is changed in place.
 
-        A client sends exactly one batch. The broker itself may append several at once, control
-        batches among them; sequences are not checked then.
-        """
-        if self.failed is not None:
-            return _storage_error(self.failed)
-        try:
-            if from_client:
-                return self._append_from_client(view, leader_epoch, wall_ms)
-            return self._append_own(view, leader_epoch, wall_ms)
-        except DiskError as error:
-            self.fail(error)
-            return _storage_error(str(error))
+def append_as_follower(
+    log: Log, view: memoryview, *, wall_ms: int, leader_epoch_max: int | None = None
+) -> Appended:
+    """Write batches as the leader has them, offsets and leader epochs included.
 
-    def append_as_follower(
-        self, view: memoryview, *, wall_ms: int, leader_epoch_max: int | None = None
-    ) -> Appended:
-        """Write batches as the leader has them, offsets and leader epochs included.
-
-        A partial batch at the end is left out, and so is everything from a batch on that is later
-        than `leader_epoch_max`: the sender was no leader any more when it read that. CorruptBatch
-        or OffsetsOutOfOrder: nothing of the view was written. Gaps are allowed in compacted
-        topics only.
-        """
-        if self.failed is not None:
-            return _storage_error(self.failed)
-        found = list(batches(view))
-        if leader_epoch_max is not None:
-            later = (
-                at for at, (_, each) in enumerate(found) if each.leader_epoch > leader_epoch_max
+    A partial batch at the end is left out, and so is everything from a batch on that is later
+    than `leader_epoch_max`: the sender was no leader any more when it read that. CorruptBatch
+    or OffsetsOutOfOrder: nothing of the view was written. Gaps are allowed in compacted
+    topics only.
+    """
+    if log.failed is not None:
+        return _storage_error(log.failed)
+    found = list(batches(view))
+    if leader_epoch_max is not None:
+        later = (at for at, (_, each) in enumerate(found) if each.leader_epoch > leader_epoch_max)
+        del found[next(later, len(found)) :]
+    expected = first = log.log_end_offset
+    leader_epoch = log.epochs.latest
+    markers: dict[int, EndTransactionMarker | None] = {}
+    for position, header in found:
+        if not crc_is_valid(view, position, header):
+            raise CorruptBatch(f"wrong checksum at offset {header.base_offset}")
+        base_offset = header.base_offset
+        if base_offset < expected or (base_offset > expected and not log.config.compact):
+            raise OffsetsOutOfOrder(
+                base_offset=base_offset, end_offset=header.end_offset, log_end_offset=expected
             )
-            del found[next(later, len(found)) :]
-        expected = first = self.log_end_offset
-        leader_epoch = self.epochs.latest
-        markers: dict[int, EndTransactionMarker | None] = {}
-        for position, header in found:
-            if not crc_is_valid(view, position, header):
-                raise CorruptBatch(f"wrong checksum at offset {header.base_offset}")
-            base_offset = header.base_offset
-            if base_offset < expected or (base_offset > expected and not self.config.compact):
-                raise OffsetsOutOfOrder(
-                    base_offset=base_offset, end_offset=header.end_offset, log_end_offset=expected
-                )
-            leader_epoch = _refuse_older(header.leader_epoch, leader_epoch)
-            if header.attributes & CONTROL_BIT:
-                markers[position] = validation.end_marker_of(view[position:], header)
-            expected = header.end_offset
-        try:
-            self._write_run(view, found, markers, wall_ms)
-        except DiskError as error:
-            self.fail(error)
-            return _storage_error(str(error))
-        return Appended(_NONE, first, self.log_end_offset, None, False, None)
+        leader_epoch = _refuse_older(header.leader_epoch, leader_epoch)
+        if header.attributes & CONTROL_BIT:
+            markers[position] = validation.end_marker_of(view[position:], header)
+        expected = header.end_offset
+    try:
+        _write_run(log, view, found, markers, wall_ms)
+    except DiskError as error:
+        log.fail(error)
+        return _storage_error(str(error))
+    return Appended(_NONE, first, log.log_end_offset, None, False, None)
 
-    # The leader.
 
-    def _append_from_client(self, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
-        if len(view) < HEADER_BYTES or (
-            header := read_header(view)
-        ).batch_length + LENGTH_PREFIX_BYTES != len(view):
-            found = validation.single_batch(view)
-            if isinstance(found, BatchRefusal):
-                return _refused(found)
-            view, header = found
-        config = self.config
-        refusal = (
-            validation.refuse_bytes(view, header, config)
-            or validation.refuse_client(header)
-            or validation.refuse_timestamps(view, header, config, wall_ms)
-        )
-        if refusal is not None:
-            return _refused(refusal)
-        log_append_time_ms = None
-        if not self.is_plain or header.attributes & LOG_APPEND_TIME_BIT:
-            prepared = self._prepare(view, header, wall_ms)
-            if isinstance(prepared, BatchRefusal):
-                return _refused(prepared)
-            view, header = prepared
-            if header.attributes & LOG_APPEND_TIME_BIT:
-                log_append_time_ms = wall_ms
-        if header.producer_id >= 0:
-            verdict = self.producers.decide(header)
-            if verdict is not None:
-                return _not_appended(verdict, header)
-        base_offset = self.log_end_offset
-        rebase(view, 0, base_offset=base_offset, leader_epoch=leader_epoch)
-        self._write_one(view, header, leader_epoch, wall_ms, None)
-        return Appended(_NONE, base_offset, self.log_end_offset, log_append_time_ms, False, None)
+# The leader.
 
-    def _prepare(
-        self, view: memoryview, header: BatchHeader, wall_ms: int
-    ) -> tuple[memoryview, BatchHeader] | BatchRefusal:
-        """What the topic's settings require beyond the ordinary: keys, codec, time of appending."""
-        if self.config.compact:
-            refusal = validation.refuse_missing_keys(view)
-            if refusal is not None:
-                return refusal
-        packed = validation.recompressed(view, header, self.config)
-        if isinstance(packed, BatchRefusal):
-            return packed
-        if packed is not None:
-            view = packed
-        if self.config.message_timestamp_type == "LogAppendTime":
-            stamp_log_append_time(view, 0, timestamp_ms=wall_ms)
-        elif header.attributes & LOG_APPEND_TIME_BIT:
-            validation.clear_log_append_time(view, header)
-        return view, read_header(view)
 
-    def _append_own(self, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
-        found = validation.split_batches(view)
+def _append_from_client(log: Log, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+    if len(view) < HEADER_BYTES or (
+        header := read_header(view)
+    ).batch_length + LENGTH_PREFIX_BYTES != len(view):
+        found = validation.single_batch(view)
         if isinstance(found, BatchRefusal):
             return _refused(found)
-        markers: list[EndTransactionMarker | None] = []
-        for batch, header in found:
-            refusal = validation.refuse_bytes(batch, header, self.config)
-            if refusal is not None:
-                return _refused(refusal)
-            try:
-                marker = validation.end_marker_of(batch, header)
-            except CorruptBatch as error:
-                return _refused(BatchRefusal(ErrorCode.INVALID_RECORD, str(error)))
-            if header.producer_id >= 0:
-                code = self.producers.decide_from_coordinator(header, marker)
-                if code is not None:
-                    return _not_appended(code, header)
-            markers.append(marker)
-        base_offset = self.log_end_offset
-        for (batch, header), marker in zip(found, markers, strict=True):
-            rebase(batch, 0, base_offset=self.log_end_offset, leader_epoch=leader_epoch)
-            self._write_one(batch, header, leader_epoch, wall_ms, marker)
-        return Appended(_NONE, base_offset, self.log_end_offset, None, False, None)
+        view, header = found
+    config = log.config
+    refusal = (
+        validation.refuse_bytes(view, header, config)
+        or validation.refuse_client(header)
+        or validation.refuse_timestamps(view, header, config, wall_ms)
+    )
+    if refusal is not None:
+        return _refused(refusal)
+    log_append_time_ms = None
+    if not log.is_plain or header.attributes & LOG_APPEND_TIME_BIT:
+        prepared = _prepare(log, view, header, wall_ms)
+        if isinstance(prepared, BatchRefusal):
+            return _refused(prepared)
+        view, header = prepared
+        if header.attributes & LOG_APPEND_TIME_BIT:
+            log_append_time_ms = wall_ms
+    if header.producer_id >= 0:
+        verdict = log.producers.decide(header)
+        if verdict is not None:
+            return _not_appended(verdict, header)
+    base_offset = log.log_end_offset
+    rebase(view, 0, base_offset=base_offset, leader_epoch=leader_epoch)
+    _write_one(log, view, header, leader_epoch, wall_ms, None)
+    return Appended(_NONE, base_offset, log.log_end_offset, log_append_time_ms, False, None)
 
-    def _write_one(
-        self,
-        view: memoryview,
-        header: BatchHeader,
-        leader_epoch: int,
-        wall_ms: int,
-        marker: EndTransactionMarker | None,
-    ) -> None:
-        """The batch is rebased to the log end; once this returns it is part of the log."""
-        base_offset = self.log_end_offset
-        end_offset = base_offset + header.last_offset_delta + 1
-        size_bytes = len(view)
-        max_timestamp_ms = header.max_timestamp_ms
-        if leader_epoch != self.epochs.latest:
-            self.assign_leader_epoch(leader_epoch, base_offset)
-        segment = self._segment_for(size_bytes, base_offset, end_offset, max_timestamp_ms, wall_ms)
-        file = segment.file
-        position = file.size_bytes
-        file.append(view)
-        segment.note_batch(
-            position=position,
-            size_bytes=size_bytes,
-            end_offset=end_offset,
-            max_timestamp_ms=max_timestamp_ms,
-            index_interval_bytes=self.config.index_interval_bytes,
-        )
+
+def _prepare(
+    log: Log, view: memoryview, header: BatchHeader, wall_ms: int
+) -> tuple[memoryview, BatchHeader] | BatchRefusal:
+    """What the topic's settings require beyond the ordinary: keys, codec, time of appending."""
+    if log.config.compact:
+        refusal = validation.refuse_missing_keys(view)
+        if refusal is not None:
+            return refusal
+    packed = validation.recompressed(view, header, log.config)
+    if isinstance(packed, BatchRefusal):
+        return packed
+    if packed is not None:
+        view = packed
+    if log.config.message_timestamp_type == "LogAppendTime":
+        stamp_log_append_time(view, 0, timestamp_ms=wall_ms)
+    elif header.attributes & LOG_APPEND_TIME_BIT:
+        validation.clear_log_append_time(view, header)
+    return view, read_header(view)
+
+
+def _append_own(log: Log, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+    found = validation.split_batches(view)
+    if isinstance(found, BatchRefusal):
+        return _refused(found)
+    markers: list[EndTransactionMarker | None] = []
+    for batch, header in found:
+        refusal = validation.refuse_bytes(batch, header, log.config)
+        if refusal is not None:
+            return _refused(refusal)
+        try:
+            marker = validation.end_marker_of(batch, header)
+        except CorruptBatch as error:
+            return _refused(BatchRefusal(ErrorCode.INVALID_RECORD, str(error)))
         if header.producer_id >= 0:
-            self._apply(segment, header, base_offset, marker)
-        self.log_end_offset = end_offset
-        if self.config.flush_messages is not None:
-            self._flush_by_count(self.config.flush_messages)
+            code = log.producers.decide_from_coordinator(header, marker)
+            if code is not None:
+                return _not_appended(code, header)
+        markers.append(marker)
+    base_offset = log.log_end_offset
+    for (batch, header), marker in zip(found, markers, strict=True):
+        rebase(batch, 0, base_offset=log.log_end_offset, leader_epoch=leader_epoch)
+        _write_one(log, batch, header, leader_epoch, wall_ms, marker)
+    return Appended(_NONE, base_offset, log.log_end_offset, None, False, None)
 
-    def _flush_by_count(self, flush_messages: int) -> None:
-        if self.log_end_offset - self.files.durability.wanted_end_offset >= flush_messages:
-            self.files.want_sync(self.log_end_offset)
 
-    def _segment_for(
-        self,
-        size_bytes: int,
-        base_offset: int,
-        end_offset: int,
-        max_timestamp_ms: int,
-        wall_ms: int,
-    ) -> Segment:
-        """The active segment, or a new one if the batch may not go into it."""
-        segments = self.files.segments
-        if not segments:
-            return self.begin_segment(self.log_end_offset, wall_ms)
-        segment = segments[-1]
-        because = segment.roll_reason(
-            size_bytes=size_bytes,
-            end_offset=end_offset,
-            max_timestamp_ms=max_timestamp_ms,
-            wall_ms=wall_ms,
-            config=self.config,
-            jitter_ms=self.jitter_ms,
-        )
-        if because is None or not segment.file.size_bytes:
-            return segment
-        # Named after the end of the log, so that after a power loss a missing segment is noticed.
-        # Only a gap of two billion offsets (a copy of a compacted log) does not fit that.
-        if because == "offsets" and end_offset - 1 - self.log_end_offset > 2**31 - 1:
-            return self.roll(because=because, base_offset=base_offset, wall_ms=wall_ms)
-        return self.roll(because=because, base_offset=self.log_end_offset, wall_ms=wall_ms)
+def _write_one(
+    log: Log,
+    view: memoryview,
+    header: BatchHeader,
+    leader_epoch: int,
+    wall_ms: int,
+    marker: EndTransactionMarker | None,
+) -> None:
+    """The batch is rebased to the log end; once this returns it is part of the log."""
+    base_offset = log.log_end_offset
+    end_offset = base_offset + header.last_offset_delta + 1
+    size_bytes = len(view)
+    max_timestamp_ms = header.max_timestamp_ms
+    if leader_epoch != log.epochs.latest:
+        log.assign_leader_epoch(leader_epoch, base_offset)
+    segment = _segment_for(log, size_bytes, base_offset, end_offset, max_timestamp_ms, wall_ms)
+    file = segment.file
+    position = file.size_bytes
+    file.append(view)
+    segment.note_batch(
+        position=position,
+        size_bytes=size_bytes,
+        end_offset=end_offset,
+        max_timestamp_ms=max_timestamp_ms,
+        index_interval_bytes=log.config.index_interval_bytes,
+    )
+    if header.producer_id >= 0:
+        _apply(log, segment, header, base_offset, marker)
+    log.log_end_offset = end_offset
+    if log.config.flush_messages is not None:
+        _flush_by_count(log, log.config.flush_messages)
 
-    def _apply(
-        self,
-        segment: Segment,
-        header: BatchHeader,
-        base_offset: int,
-        marker: EndTransactionMarker | None,
-    ) -> None:
-        aborted = self.producers.apply(header, base_offset=base_offset, marker=marker)
-        if aborted is not None:
-            self.files.aborted.add(segment.base_offset, aborted)
 
-    # The follower.
+def _flush_by_count(log: Log, flush_messages: int) -> None:
+    if log.log_end_offset - log.files.durability.wanted_end_offset >= flush_messages:
+        log.files.want_sync(log.log_end_offset)
 
-    def _write_run(
-        self,
-        view: memoryview,
-        found: list[tuple[int, BatchHeader]],
-        markers: dict[int, EndTransactionMarker | None],
-        wall_ms: int,
-    ) -> None:
-        """Consecutive batches go into their segment with one write."""
-        run: list[tuple[int, BatchHeader]] = []
-        for position, header in found:
-            if header.leader_epoch >= 0 and header.leader_epoch != self.epochs.latest:
-                self._write_together(view, run, markers, wall_ms)
-                run = []
-                self.assign_leader_epoch(header.leader_epoch, header.base_offset)
-            run_bytes = position - run[0][0] if run else 0
-            active = self.files.active
-            if run and (active is None or not self._fits(active, run_bytes, header, wall_ms)):
-                self._write_together(view, run, markers, wall_ms)
-                run = []
-            run.append((position, header))
-        self._write_together(view, run, markers, wall_ms)
 
-    def _fits(self, active: Segment, run_bytes: int, header: BatchHeader, wall_ms: int) -> bool:
-        because = active.roll_reason(
-            size_bytes=run_bytes + header.size_bytes,
+def _segment_for(
+    log: Log,
+    size_bytes: int,
+    base_offset: int,
+    end_offset: int,
+    max_timestamp_ms: int,
+    wall_ms: int,
+) -> Segment:
+    """The active segment, or a new one if the batch may not go into it."""
+    segments = log.files.segments
+    if not segments:
+        return log.begin_segment(log.log_end_offset, wall_ms)
+    segment = segments[-1]
+    because = segment.roll_reason(
+        size_bytes=size_bytes,
+        end_offset=end_offset,
+        max_timestamp_ms=max_timestamp_ms,
+        wall_ms=wall_ms,
+        config=log.config,
+        jitter_ms=log.jitter_ms,
+    )
+    if because is None or not segment.file.size_bytes:
+        return segment
+    # Named after the end of the log, so that after a power loss a missing segment is noticed.
+    # Only a gap of two billion offsets (a copy of a compacted log) does not fit that.
+    if because == "offsets" and end_offset - 1 - log.log_end_offset > 2**31 - 1:
+        return log.roll(because=because, base_offset=base_offset, wall_ms=wall_ms)
+    return log.roll(because=because, base_offset=log.log_end_offset, wall_ms=wall_ms)
+
+
+def _apply(
+    log: Log,
+    segment: Segment,
+    header: BatchHeader,
+    base_offset: int,
+    marker: EndTransactionMarker | None,
+) -> None:
+    aborted = log.producers.apply(header, base_offset=base_offset, marker=marker)
+    if aborted is not None:
+        log.files.aborted.add(segment.base_offset, aborted)
+
+
+# The follower.
+
+
+def _write_run(
+    log: Log,
+    view: memoryview,
+    found: list[tuple[int, BatchHeader]],
+    markers: dict[int, EndTransactionMarker | None],
+    wall_ms: int,
+) -> None:
+    """Consecutive batches go into their segment with one write."""
+    run: list[tuple[int, BatchHeader]] = []
+    for position, header in found:
+        if header.leader_epoch >= 0 and header.leader_epoch != log.epochs.latest:
+            _write_together(log, view, run, markers, wall_ms)
+            run = []
+            log.assign_leader_epoch(header.leader_epoch, header.base_offset)
+        run_bytes = position - run[0][0] if run else 0
+        active = log.files.active
+        if run and (active is None or not _fits(log, active, run_bytes, header, wall_ms)):
+            _write_together(log, view, run, markers, wall_ms)
+            run = []
+        run.append((position, header))
+    _write_together(log, view, run, markers, wall_ms)
+
+
+def _fits(log: Log, active: Segment, run_bytes: int, header: BatchHeader, wall_ms: int) -> bool:
+    because = active.roll_reason(
+        size_bytes=run_bytes + header.size_bytes,
+        end_offset=header.end_offset,
+        max_timestamp_ms=header.max_timestamp_ms,
+        wall_ms=wall_ms,
+        config=log.config,
+        jitter_ms=log.jitter_ms,
+    )
+    return because is None
+
+
+def _write_together(
+    log: Log,
+    view: memoryview,
+    run: list[tuple[int, BatchHeader]],
+    markers: dict[int, EndTransactionMarker | None],
+    wall_ms: int,
+) -> None:
+    if not run:
+        return
+    (start, first), (end, last) = run[0], run[-1]
+    end += last.size_bytes
+    largest_ms = max(header.max_timestamp_ms for _, header in run)
+    segment = _segment_for(
+        log, end - start, first.base_offset, last.end_offset, largest_ms, wall_ms
+    )
+    file_position = segment.file.size_bytes - start
+    segment.file.append(view[start:end])
+    for position, header in run:
+        segment.note_batch(
+            position=file_position + position,
+            size_bytes=header.size_bytes,
             end_offset=header.end_offset,
             max_timestamp_ms=header.max_timestamp_ms,
-            wall_ms=wall_ms,
-            config=self.config,
-            jitter_ms=self.jitter_ms,
+            index_interval_bytes=log.config.index_interval_bytes,
         )
-        return because is None
-
-    def _write_together(
-        self,
-        view: memoryview,
-        run: list[tuple[int, BatchHeader]],
-        markers: dict[int, EndTransactionMarker | None],
-        wall_ms: int,
-    ) -> None:
-        if not run:
-            return
-        (start, first), (end, last) = run[0], run[-1]
-        end += last.size_bytes
-        largest_ms = max(header.max_timestamp_ms for _, header in run)
-        segment = self._segment_for(
-            end - start, first.base_offset, last.end_offset, largest_ms, wall_ms
-        )
-        file_position = segment.file.size_bytes - start
-        segment.file.append(view[start:end])
-        for position, header in run:
-            segment.note_batch(
-                position=file_position + position,
-                size_bytes=header.size_bytes,
-                end_offset=header.end_offset,
-                max_timestamp_ms=header.max_timestamp_ms,
-                index_interval_bytes=self.config.index_interval_bytes,
-            )
-            if header.producer_id >= 0:
-                self._apply(segment, header, header.base_offset, markers.get(position))
-        self.log_end_offset = last.end_offset
+        if header.producer_id >= 0:
+            _apply(log, segment, header, header.base_offset, markers.get(position))
+    log.log_end_offset = last.end_offset
 
 
 def _refuse_older(leader_epoch: int, before: int | None) -> int | None:

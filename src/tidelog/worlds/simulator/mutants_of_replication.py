@@ -21,9 +21,8 @@ from tidelog.core.replication.in_sync import InSync, Proposal
 from tidelog.core.replication.leader import Leadership
 from tidelog.core.replication.partition import Partition
 from tidelog.core.replication.replica_fetcher import ReplicaFetcher
-from tidelog.core.storage import log_append
+from tidelog.core.storage import log_append, truncation
 from tidelog.core.storage.log import Log
-from tidelog.core.storage.truncation import TruncatableLog
 from tidelog.core.wire.sentinels import NO_LEADER_EPOCH
 from tidelog.judge.anomalies import (
     CANDIDATE_COMPLETENESS,
@@ -53,7 +52,7 @@ _on_start = Quorum.on_start
 _on_high_watermark = MetadataQuorum._on_high_watermark
 _broker_start = BrokerLifecycle.start
 _high_watermark_candidate = Leadership.high_watermark_candidate
-_truncate = TruncatableLog._truncate
+_truncate = truncation._truncate
 _refuse_members = alter_partition._refuse_members
 _may_join = ReplicaManager.may_join
 
@@ -265,7 +264,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
         "a truncation does not forget the producers of what it cuts",
         caught_by=[PRODUCER_STATE],
         within=20,
-        patches=[Patch(TruncatableLog, "_truncate", keep_producers)],
+        patches=[Patch(truncation, "_truncate", keep_producers)],
     ),
     _mutant(
         "trust-every-restart",
