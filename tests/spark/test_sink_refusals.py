@@ -57,7 +57,7 @@ def test_a_second_writer_in_a_task_is_found_and_the_batch_begun_again(
     made, trace = sink(kafka3, topic, attempts=2)
     stream.add(*[f"line {n:02}" for n in range(40)])
     with monkeypatch.context() as patched:
-        patched.setattr("tidelog.spark.sink.exactly_once.Writer", WritesTwice)
+        patched.setattr("tidelog.spark.sink.exactly_once.TaskWriter", WritesTwice)
         with pytest.raises(Exception, match="GuardFailed"):
             stream.run(made)
     made.close()
