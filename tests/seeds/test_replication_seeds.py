@@ -30,6 +30,8 @@ ONCE_FAILED: dict[int, str] = {
     2000601: "a quorum leader committed and heard of a later epoch in one step",
     2001074: "a follower kept records that nobody else had, behind its leader's start",
     2001780: "a log that had just started anew was thought to be durable up to there",
+    135328121: "the observer took a proposal that was made again for the one that was refused",
+    230445097: "the same: a proposal that was refused and made again for another process",
     165480412: "the judge took two pasts for one, since one of them had been deleted",
     282329519: "the judge counted what a leader committed after an unclean election had deposed it",
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tidelog.core.node.node import Node
+from tidelog.core.replication.in_sync import Proposal
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.events import LogStartedAnew, LogTruncated
 from tidelog.core.storage.log import Log
@@ -52,6 +53,8 @@ class NodeView:
     """The observed name of each log by the name that storage gives it."""
     seen: dict[Partition, tuple[object, ...]] = field(default_factory=dict)
     """What was reported of each partition; a cut log is not here until it is reported anew."""
+    pending: dict[Partition, Proposal | None] = field(default_factory=dict)
+    """The in-sync set that was proposed when a partition was last reported."""
     broker_epoch: int | None = None
     quorum: tuple[object, ...] | None = None
     applied_end_offset: int | None = None
@@ -164,6 +167,7 @@ class Observation:
         leadership = partition.leadership
         in_sync = None if leadership is None else leadership.in_sync
         maximal = frozenset[int]() if in_sync is None else in_sync.maximal
+        pending = None if in_sync is None else in_sync.pending
         now = (
             log,
             log.log_end_offset,
@@ -172,12 +176,15 @@ class Observation:
             partition.leader_epoch,
             log.log_start_offset,
             maximal,
-            None if in_sync is None else in_sync.pending,
             partition.isr,
             partition.minimum,
         )
-        if view.seen.get(partition) == now or log.failed is not None:
+        # A refused proposal may be made again at once, for another process of the same follower:
+        # equal to the first one, but not the same.
+        is_seen = view.seen.get(partition) == now and view.pending.get(partition) is pending
+        if is_seen or log.failed is not None:
             return
+        view.pending[partition] = pending
         topic, index = partition.topic_partition.topic, partition.topic_partition.index
         name = self.metadata.name(topic, partition.topic_id, index)
         has_cut = name in view.logs and view.logs[name].cut_to is not None
