@@ -14,9 +14,11 @@ from bench.audit import Audit
 from bench.brokers import KAFKA, TIDELOG
 from bench.columns import Columns
 from bench.failover import Failover
+from bench.groups import Groups
 from bench.idle import Idle
 from bench.partitions import Partitions
 from bench.pauses import Pauses
+from bench.records import Records
 from bench.reports import ClusterBench
 from bench.rf3 import ThreeCopies
 from bench.rows import QUIET_CORES, Figures, disturbance, limits_table, table
@@ -29,9 +31,9 @@ from tests.kafka import KAFKA_VERSION, unavailable_reason
 EFFORTS = {"full": FULL, "quick": QUICK, "tiny": TINY}
 OF_THREE: dict[str, ClusterBench] = {
     bench.name: bench
-    for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses())
+    for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses(), Groups())
 }
-OF_NONE = {bench.name: bench for bench in (Columns(),)}
+OF_NONE: dict[str, Columns | Records] = {bench.name: bench for bench in (Columns(), Records())}
 ON_SPARK: dict[str, Spark | Audit] = {bench.name: bench for bench in (Spark(), Audit())}
 
 

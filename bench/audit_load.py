@@ -197,7 +197,7 @@ def _line(
     return (
         f'{{"number": {number * load.partitions + index}, "key": "key", "value_sha256": "{digest}",'
         f' "partition": {index}, "offset": {entry}, "timestamp_ms": {START_MS + offset}, '
-        f'"sent_us": {offset}, "told_us": {offset + 900}}}\n'
+        f'"sent_us": {offset}, "answered_us": {offset + 900}}}\n'
     )
 
 

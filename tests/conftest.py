@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -14,6 +15,8 @@ from hypothesis import HealthCheck, settings
 from tests.seeds.fresh import first_fresh_seed
 from tidelog.demo.spark_processes import spark_scratch
 
+TIDY = Path(__file__).parent / "tidy"
+
 # Deadlines would time the machine, not the code. Properties draw the same examples in every run,
 # so that a red run is red again; `--hypothesis-seed=N` with `derandomize` off explores further.
 settings.register_profile(
@@ -24,6 +27,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("all", settings.get_profile("default"), max_examples=200)
+settings.register_profile("fast", settings.get_profile("default"), max_examples=25)
 
 
 # Every Spark that a test starts lives for seconds: code that is compiled once and quickly is best.
@@ -36,12 +40,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Ten thousand tests are collected by every worker: nothing of it is garbage.
+gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run the tests marked `long`")
+    parser.addoption("--few", action="store_true", help="fewer examples of each property")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("all" if config.getoption("--all") else "default")
+    few = "fast" if config.getoption("--few") else "default"
+    settings.load_profile("all" if config.getoption("--all") else few)
     if not hasattr(config, "workerinput"):
         scratch = TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True)
         config.add_cleanup(scratch.cleanup)
@@ -61,6 +76,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("java") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("java"))
+        if item.path.is_relative_to(TIDY):  # they read the same files
+            item.add_marker(pytest.mark.xdist_group("tidy"))
         if config.getoption("loadgroup", False):
             name_the_group(item)
     if not config.getoption("--all") and "long" not in config.getoption("markexpr"):

@@ -194,3 +194,12 @@ def test_the_dump_tool_reads_the_metadata_log(dumped: tuple[Target, Path]) -> No
 def _dump(files: list[Path], *options: str) -> str:
     names = ",".join(str(file) for file in files)
     return works(run_tool(Tool.DUMP_LOG, ["--files", names, *options]))
+
+
+def test_settings_of_a_group_are_altered_and_described(bootstrap: str) -> None:
+    entity = ("--entity-type", "groups", "--entity-name", "java-group")
+    setting = "consumer.session.timeout.ms"
+    works(tool(Tool.CONFIGS, bootstrap, "--alter", *entity, "--add-config", f"{setting}=50000"))
+    described = works(tool(Tool.CONFIGS, bootstrap, "--describe", *entity))
+    assert f"{setting}=50000" in described
+    works(tool(Tool.CONFIGS, bootstrap, "--alter", *entity, "--delete-config", setting))

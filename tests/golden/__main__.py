@@ -1,9 +1,9 @@
 """`python -m tests.golden`: record Apache Kafka's answers anew, and compare Tidelog with them.
 
-Without a verb it does both: what Kafka answers now is compared with the stored recordings, and
-what Tidelog answers with what Kafka answers: first one process of each, then three that form a
-cluster. Nothing is stored unless the verb is `record`. The exit code is 0 only if nothing differs
-without an explanation.
+Without a verb it does both: what Kafka answers now is compared with the stored recordings, and what
+Tidelog answers with what Kafka answers: first one process of each, then one that coordinates groups
+and transactions, then three that form a cluster. Nothing is stored unless the verb is `record`. The
+exit code is 0 only if nothing differs without an explanation.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.golden import cluster_live, live, recordings
-from tests.golden.cases import CASES, Case
+from tests.golden.cases import CASES, COORDINATED_CASES, Case
 from tests.golden.cluster_cases import CLUSTER_CASES
 from tests.golden.compare import Difference, differences
 from tests.golden.documentation import FILE, documentation
 from tests.golden.explained import explanation, unexplained
+from tests.golden.group_cases import GROUP_CASES
 from tests.golden.recordings import Steps
 from tests.kafka import KAFKA_VERSION, unavailable_reason
 
@@ -38,15 +39,31 @@ class Round:
 
 
 def rounds(pattern: str) -> list[Round]:
-    """One broker, then a cluster, as far as cases of such names need them."""
+    """One broker, those with groups and coordinators, then a cluster, as far as cases need them."""
     alone = [case for case in CASES.values() if fnmatchcase(case.name, pattern)]
+    coordinated = [case for case in COORDINATED_CASES.values() if fnmatchcase(case.name, pattern)]
     together = [case for case in CLUSTER_CASES.values() if fnmatchcase(case.name, pattern)]
+    groups = [case for case in GROUP_CASES.values() if fnmatchcase(case.name, pattern)]
     every = [
         Round(
             what="",
             cases=alone,
             kafka=live.apache_kafka,
             tidelog=live.tidelog,
+            run_all=live.run_all,
+        ),
+        Round(
+            what=" groups",
+            cases=groups,
+            kafka=live.kafka_with_groups,
+            tidelog=live.tidelog_with_groups,
+            run_all=live.run_all,
+        ),
+        Round(
+            what=" with coordinators",
+            cases=coordinated,
+            kafka=live.coordinating_kafka,
+            tidelog=live.coordinating_tidelog,
             run_all=live.run_all,
         ),
         Round(
@@ -112,7 +129,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def record(cases: Sequence[Case], kafka_says: Mapping[str, Steps]) -> int:
     """Store what Kafka said; recordings of cases that were not run are kept."""
     kept = {**recordings.load(), **kafka_says}
-    recordings.save(kept, [*CASES.values(), *CLUSTER_CASES.values()])
+    every = [CASES, GROUP_CASES, COORDINATED_CASES, CLUSTER_CASES]
+    recordings.save(kept, [case for cases in every for case in cases.values()])
     print(f"{len(cases)} cases recorded in {recordings.DIRECTORY.name}/")
     return 0
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from random import SystemRandom
 from typing import Protocol
 
 from tidelog.client.shells.wire_connection import WireConnection
+from tidelog.core.wire.member_proof import MemberProof
+from tidelog.core.wire.scram import Credentials
 
 SILENCE_S = 120.0
 """So long nothing comes: then nothing will. Longer than every wait that a case asks for."""
@@ -56,8 +59,12 @@ class Broker(Protocol):
 class SocketConnection:
     """A TCP connection."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, secret: str | None = None) -> None:
+        """With a cluster's secret it is a connection of one of its nodes."""
         self._wire = WireConnection(host, port, client_id="golden", timeout_s=SILENCE_S)
+        if secret is not None:
+            credentials = Credentials.of(secret)
+            self._wire.introduce(MemberProof(credentials, user="golden", random=SystemRandom()))
 
     def send(self, data: bytes) -> None:
         try:

@@ -18,6 +18,8 @@ class ClusterNode(Protocol):
     port: int
     controller_port: int
     """Where it speaks as a controller: the same port, if it has one listener for all."""
+    secret: str | None
+    """What whoever speaks as a node has to prove first, if anything."""
 
     def start(self) -> None:
         """Start it; it may still have to find the others."""
@@ -38,7 +40,8 @@ class Cluster(SocketBroker):
 
     def connect_to(self, node_id: int, *, as_controller: bool = False) -> Connection:
         node = self.nodes[node_id]
-        return SocketConnection(node.host, node.controller_port if as_controller else node.port)
+        port = node.controller_port if as_controller else node.port
+        return SocketConnection(node.host, port, secret=node.secret)
 
     def stop(self, node_id: int) -> None:
         self.nodes[node_id].stop()
@@ -59,11 +62,13 @@ class SimpleNode:
         controller_port: int,
         start: Callable[[], None],
         stop: Callable[[], object],
+        secret: str | None = None,
     ) -> None:
         self.node_id = node_id
         self.host = host
         self.port = port
         self.controller_port = controller_port
+        self.secret = secret
         self._start = start
         self._stop = stop
 

@@ -29,8 +29,8 @@ SETTINGS = {
     # A follower's fetch in flight knows nothing of a topic made meanwhile: do not wait long for it.
     "replica.fetch.wait.max.ms": "20",
 }
-LAST_API = "UnregisterBroker"
-"""Its cases take a node away from all others, so they come at the very end."""
+LAST_APIS = ("AlterPartitionReassignments", "UnregisterBroker")
+"""Their cases take a node away from all others, so they come at the very end, in this order."""
 
 
 @contextmanager
@@ -78,6 +78,7 @@ def _tidelog_node(processes: ProcessCluster, node_id: int) -> SimpleNode:
         controller_port=int(port),
         start=lambda: processes.start_serving(node_id),
         stop=lambda: processes.stop_node(node_id),
+        secret=processes.launcher.directory.read_secret(),
     )
 
 
@@ -89,9 +90,9 @@ def _wait_for_all(cluster: Cluster) -> None:
 
 def run_all(cases: Sequence[Case], cluster: Cluster, *, label: str) -> dict[str, Steps]:
     """Hold every conversation; those with several acts go through them together."""
-    last = [case for case in cases if case.api == LAST_API]
+    last = [case for api in LAST_APIS for case in cases if case.api == api]
     play = _Play(cluster, label, len(cases))
-    play.begin([case for case in cases if case.api != LAST_API])
+    play.begin([case for case in cases if case.api not in LAST_APIS])
     if play.unfinished:
         play.move(lambda talk: talk.stop_node(LEAVING))
         play.go_on()

@@ -13,6 +13,8 @@ from typing import Any
 ABSENT = "<absent>"
 NAMING_FIELDS = (
     "api_key",
+    "group_id",
+    "member_id",
     "name",
     "topic",
     "topic_name",

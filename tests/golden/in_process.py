@@ -7,7 +7,7 @@ so a fetch that waits in vain costs nothing. Frames are cut by the same reader a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import ClassVar, cast
 
@@ -37,12 +37,12 @@ class InProcessTidelog:
     port_names: ClassVar = {PORT: "<port>"}
     is_eventual = False
 
-    def __init__(self) -> None:
+    def __init__(self, settings_beside: Mapping[str, str] | None = None) -> None:
         self._now_ms = 0
         self._deadline_ms: int | None = None
         self._connections: dict[int, InProcessConnection] = {}
         self._disk = MemoryDisk()
-        settings = NodeSettings.of(SETTINGS)
+        settings = NodeSettings.of({**SETTINGS, **(settings_beside or {})})
         self.request_bytes_max = settings.integer("socket.request.max.bytes")
         self.budget = PartialFrameBudget(
             PARTIAL_FRAMES_BYTES_MAX, request_bytes_max=self.request_bytes_max

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,30 +28,91 @@ KAFKA_SETTINGS: dict[str, str | None] = {
 }
 
 
+GROUP_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "1",
+}
+"""For both sides: one broker that coordinates groups, and whose groups begin at once."""
+
+
 @contextmanager
-def apache_kafka() -> Iterator[Broker]:
-    """A fresh Apache Kafka with default settings."""
-    with KafkaBroker(settings=KAFKA_SETTINGS, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
+def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+    """A fresh Apache Kafka with default settings, but for the given ones."""
+    every = {**KAFKA_SETTINGS, **(settings or {})}
+    with KafkaBroker(settings=every, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
         ports = {kafka.port: "<port>", kafka.node.controller_port: "<port>"}
         broker = SocketBroker(kafka.host, kafka.port, port_names=ports)
         _wait_for_producer_ids(broker)
         yield broker
 
 
+COORDINATED_SETTINGS = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+"""One broker can have its internal topics, and their only partitions are loaded before a case."""
+
+
 @contextmanager
-def tidelog() -> Iterator[Broker]:
-    """A fresh Tidelog process with default settings."""
+def coordinating_kafka() -> Iterator[Broker]:
+    """A fresh Apache Kafka that coordinates groups and transactions."""
+    settings = {**KAFKA_SETTINGS, **COORDINATED_SETTINGS}
+    with KafkaBroker(settings=settings, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
+        broker = SocketBroker(kafka.host, kafka.port)
+        _wait_for_producer_ids(broker)
+        _wait_for_coordinators(broker)
+        yield broker
+
+
+@contextmanager
+def coordinating_tidelog() -> Iterator[Broker]:
+    """A fresh Tidelog process with the same settings."""
     with (
         TemporaryDirectory(prefix="tidelog-") as directory,
-        BrokerProcess(directory=Path(directory)) as process,
+        BrokerProcess(directory=Path(directory), settings=COORDINATED_SETTINGS) as process,
     ):
         yield SocketBroker(process.host, process.port)
+
+
+@contextmanager
+def tidelog(settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+    """A fresh Tidelog process with default settings, but for the given ones."""
+    with (
+        TemporaryDirectory(prefix="tidelog-") as directory,
+        BrokerProcess(directory=Path(directory), settings=settings) as process,
+    ):
+        yield SocketBroker(process.host, process.port)
+
+
+def kafka_with_groups() -> AbstractContextManager[Broker]:
+    return apache_kafka(GROUP_SETTINGS)
+
+
+def tidelog_with_groups() -> AbstractContextManager[Broker]:
+    return tidelog(GROUP_SETTINGS)
 
 
 def _wait_for_producer_ids(broker: Broker) -> None:
     """The first block of producer ids comes from the controller a moment after the first wish."""
     talk = Talk(broker, "warm-up")
     while talk.quietly("InitProducerId", 4, transactional_id=None)["error_code"] != 0:
+        broker.pause(10)
+    talk.close()
+
+
+def _wait_for_coordinators(broker: Broker) -> None:
+    """The first question makes the internal topics; a moment later they are led and loaded."""
+    talk = Talk(broker, "warm-up")
+    for key_type in (0, 1):
+        while talk.quietly("FindCoordinator", 3, key="warm-up", key_type=key_type)["error_code"]:
+            broker.pause(10)
+    init = {"transactional_id": "warm-up", "transaction_timeout_ms": 60_000}
+    while talk.quietly("InitProducerId", 4, **init)["error_code"]:
         broker.pause(10)
     talk.close()
 

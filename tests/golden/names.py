@@ -6,6 +6,7 @@ placeholder in every run and for every broker.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.golden.batches import describe
@@ -27,8 +28,12 @@ EPOCH_FIELDS = {"broker_epoch", "replica_epoch"}
 ORDERED_FIELDS = {"synonyms"}
 ADDRESS_SETTINGS = {"advertised.listeners", "controller.quorum.bootstrap.servers", "listeners"}
 PATH_SETTINGS = {"log.dir", "log.dirs", "metadata.log.dir"}
+MEMBER_ID = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MEMBER_FIELDS = {"member_id", "leader"}
 SORT_FIELDS = (
     "api_key",
+    "group_id",
+    "member_id",
     "name",
     "topic",
     "topic_name",
@@ -55,6 +60,7 @@ class Names:
         self._topic_ids: dict[bytes, str] = {ZERO_ID: "<topic-id:none>"}
         self._producer_ids: dict[int, str] = {}
         self._sessions: dict[int, str] = {}
+        self._members: dict[str, str] = {}
         self._bytes: dict[bytes, str] = {}
 
     def learn_bytes(self, data: bytes, label: str) -> None:
@@ -76,9 +82,21 @@ class Names:
         if producer_id >= 0:
             self._producer_ids.setdefault(producer_id, f"<pid:{len(self._producer_ids) + 1}>")
 
+    def learn_random_member(self, member_id: str) -> None:
+        """An id that is all chance, as members of KIP-848 groups have."""
+        self._members.setdefault(member_id, f"<member:{len(self._members) + 1}>")
+
+    def learn_member(self, member_id: str) -> None:
+        """An id ends in 36 characters of chance; what stands before is part of the answer."""
+        if MEMBER_ID.fullmatch(member_id):
+            number = len(self._members) + 1
+            self._members.setdefault(member_id, f"<member:{number}:{member_id[:-36]}>")
+
     def learn(self, plain: Any) -> None:
-        """Take in the topic ids that stand next to their names."""
+        """Take in the topic ids that stand next to their names, and the ids of members."""
         if isinstance(plain, dict):
+            if isinstance(plain.get("member_id"), str):
+                self.learn_member(plain["member_id"])
             name, topic_id = plain.get("name") or plain.get("topic"), plain.get("topic_id")
             if isinstance(name, str) and isinstance(topic_id, bytes):
                 self.learn_topic_id(topic_id, name)
@@ -114,6 +132,10 @@ class Names:
             return "<clock>"
         if name == "session_id" and value > 0:
             return self._sessions.setdefault(value, f"<session:{len(self._sessions) + 1}>")
+        if name in MEMBER_FIELDS:
+            return self._members.get(value, value)
+        if name == "client_host":
+            return "<client-host>"
         if name == "producer_id":
             return self._producer_ids.get(value, value)
         if name == "cluster_id" and value is not None:

@@ -1,6 +1,7 @@
 """What Apache Kafka answered, kept as readable files: one per API, one entry per case.
 
-What a cluster answered is in files of its own, whose names begin with `cluster-`.
+What a cluster answered, a broker with groups, or one that coordinates, is in files of its own,
+whose names begin with `cluster-`, `groups-` and `coordinated-`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden.broker import Broker
-from tests.golden.cases.registry import CLUSTER, Case
+from tests.golden.cases.registry import Case
 from tests.golden.talk import Talk
 
 DIRECTORY = Path(__file__).with_name("recordings")
@@ -51,7 +52,7 @@ def save(recorded: Mapping[str, Steps], cases: Iterable[Case], directory: Path =
         if old.stem not in by_file:
             old.unlink()
     for file, entries in by_file.items():
-        text = _text(file.removeprefix(CLUSTER), entries)
+        text = _text(file.rpartition("-")[2], entries)
         (directory / f"{file}.json").write_text(text)
 
 

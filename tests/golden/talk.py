@@ -198,6 +198,18 @@ class Talk:
         self._names.learn_producer_id(producer_id)
         return producer_id
 
+    def learn_member(self, member_id: str) -> None:
+        """From now on this member id has a placeholder."""
+        self._names.learn_member(member_id)
+
+    def learn_random_member(self, member_id: str) -> None:
+        """The same for an id that is all chance."""
+        self._names.learn_random_member(member_id)
+
+    def wait_a_moment(self) -> None:
+        """Until a request that nobody can be asked about has been taken up."""
+        self.wait_for_settings()
+
     def alter(self, topic: Topic, **configs: str) -> None:
         """Set topic configs (with underscores for dots) and wait until they hold."""
         changes = [

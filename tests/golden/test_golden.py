@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 
 import pytest
 
 from tests.golden import live, recordings
-from tests.golden.cases import CASES
-from tests.golden.cases.registry import CLUSTER
+from tests.golden.cases import CASES, COORDINATED_CASES
+from tests.golden.cases.registry import CLUSTER, GROUPS
 from tests.golden.compare import Difference, differences
 from tests.golden.documentation import FILE, documentation
-from tests.golden.explained import EXPLAINED, Explained, unexplained
+from tests.golden.explained import EXPLAINED, Explained, field_of, unexplained
 from tests.golden.in_process import InProcessTidelog
 from tests.golden.recordings import Steps
 from tests.kafka import unavailable_reason
@@ -32,30 +31,37 @@ def stored() -> dict[str, Steps]:
 
 def compared(name: str) -> list[Difference]:
     """All differences of one case, explained ones too."""
-    ours = recordings.run(CASES[name], InProcessTidelog())
+    if name in CASES:
+        ours = recordings.run(CASES[name], InProcessTidelog())
+    else:
+        ours = recordings.run(COORDINATED_CASES[name], InProcessTidelog(live.COORDINATED_SETTINGS))
     return differences(name, stored()[name], ours)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *COORDINATED_CASES])
 def test_tidelog_answers_as_kafka_does(name: str) -> None:
     """The answers to one case are those that were recorded from Apache Kafka."""
     wrong = unexplained(compared(name))
-    assert not wrong, CASES[name].description + "\n" + "\n".join(map(str, wrong))
+    described = (CASES | COORDINATED_CASES)[name].description
+    assert not wrong, described + "\n" + "\n".join(map(str, wrong))
 
 
 @pytest.mark.parametrize(
-    ("entry", "pattern"),
+    "entry",
     [
-        pytest.param(entry, pattern, id=f"{entry.title}: {pattern}")
-        for entry in EXPLAINED
-        for pattern in entry.cases
-        if not pattern.startswith(CLUSTER)
+        each
+        for each in EXPLAINED
+        if not all(name.startswith((CLUSTER, GROUPS)) for name in each.cases)
     ],
+    ids=lambda entry: str(entry.title),
 )
-def test_every_explanation_still_explains_something(entry: Explained, pattern: str) -> None:
-    """An explanation that covers no difference of its cases any more has to go."""
-    names = [name for name in CASES if fnmatchcase(name, pattern)]
-    assert any(entry.covers(difference) for name in names for difference in compared(name))
+def test_every_case_and_every_field_of_an_explanation_is_needed(entry: Explained) -> None:
+    """What does not differ any more has to go from the list, and from the page."""
+    alone = [name for name in entry.cases if not name.startswith(CLUSTER)]
+    covered = [each for name in alone for each in compared(name) if entry.covers(each)]
+    assert {each.case for each in covered} == set(alone)
+    if len(alone) == len(entry.cases):
+        assert {field_of(each) for each in covered} == set(entry.fields)
 
 
 class Lying(InProcessTidelog):
@@ -89,3 +95,15 @@ def test_the_recordings_are_what_kafka_answers() -> None:
     with live.apache_kafka() as kafka:
         now = live.run_all(sample, kafka, label="Apache Kafka")
     assert now == {case.name: stored()[case.name] for case in sample}
+
+
+@pytest.mark.java
+@pytest.mark.long
+def test_the_recordings_are_what_a_coordinating_kafka_answers() -> None:
+    """All cases that need coordinators, recorded anew, equal the recordings."""
+    if reason := unavailable_reason():
+        pytest.skip(reason)
+    cases = list(COORDINATED_CASES.values())
+    with live.coordinating_kafka() as kafka:
+        now = live.run_all(cases, kafka, label="Apache Kafka")
+    assert now == {case.name: stored()[case.name] for case in cases}

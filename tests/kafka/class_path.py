@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
+STREAMS_POM = Path(__file__).with_name("streams.xml")
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 RESOLVE_TIMEOUT_S = 600
 _GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
@@ -63,6 +64,12 @@ def java_program() -> str:
 def class_path() -> str:
     """Kafka's class path, from the cache or from maven."""
     return resolved(POM, f"Apache Kafka {KAFKA_VERSION}")
+
+
+@functools.cache
+def streams_class_path() -> str:
+    """That of Kafka Streams with its examples."""
+    return resolved(STREAMS_POM, f"Kafka Streams {KAFKA_VERSION}")
 
 
 def resolved(pom: Path, name: str) -> str:

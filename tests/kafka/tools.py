@@ -33,7 +33,10 @@ class Tool(Enum):
     TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
     CLUSTER = "org.apache.kafka.tools.ClusterTool"
     METADATA_QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+    REASSIGN_PARTITIONS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
     LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
+    CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    GROUPS = "org.apache.kafka.tools.GroupsCommand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +69,21 @@ def run_tool(
 
 
 def java_command(
-    main_class: str, arguments: Sequence[str], *, options: Sequence[str], log_level: str = "WARN"
+    main_class: str,
+    arguments: Sequence[str],
+    *,
+    options: Sequence[str],
+    log_level: str = "WARN",
+    jars: str | None = None,
 ) -> list[str]:
-    """The command line that runs a main class of Kafka's class path."""
+    """The command line that runs a main class of Kafka's class path, or of other jars."""
     return [
         java_program(),
         *options,
         f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
         f"-Dkafka.log.level={log_level}",
         "-cp",
-        class_path(),
+        jars or class_path(),
         main_class,
         *arguments,
     ]

@@ -29,7 +29,7 @@ class Campaign:
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        return [(load.topic, partition) for load in self.loads for partition in range(PARTITIONS)]
+        return [(load.topic, partition) for load in self.loads for partition in load.calls]
 
     def write(self, count: int) -> None:
         """Everybody gets more to write, and is in the midst of it."""
@@ -89,7 +89,7 @@ class Campaign:
             load.finish()
         self.wait_until_whole()
         for load in self.loads:
-            for partition in range(PARTITIONS):
+            for partition in load.calls:
                 final = self._final_log(load.topic, partition)
                 found = verdict(load.history(partition), final)
                 assert found == [], found[:5]
@@ -154,6 +154,7 @@ def campaign(
     settings: Mapping[str, Setting] | None = None,
     settings_of: Mapping[int, Mapping[str, Setting]] | None = None,
     request_timeout_ms: int | None = None,
+    partitions: int = PARTITIONS,
 ) -> Iterator[Campaign]:
     """Comes when everybody writes; judges at the end."""
     options = (
@@ -167,9 +168,10 @@ def campaign(
     ) as cluster:
         loads = []
         for client in clients:
-            create_topic(cluster, f"of-{client}")
+            create_topic(cluster, f"of-{client}", partitions)
             producers.append(make_producer(client, cluster.bootstrap_servers, options, request))
-            loads.append(Load(producers[-1], name=client, topic=f"of-{client}"))
+            topic = f"of-{client}"
+            loads.append(Load(producers[-1], name=client, topic=topic, partitions=partitions))
         for load in loads:
             load.start()
         running = Campaign(cluster, loads)
@@ -183,18 +185,18 @@ def campaign(
                 producer.close()
 
 
-def create_topic(cluster: ProcessCluster, name: str) -> None:
-    """Three partitions with three copies and a minimum of two, led by different brokers."""
+def create_topic(cluster: ProcessCluster, name: str, partitions: int = PARTITIONS) -> None:
+    """Partitions with three copies and a minimum of two, led by different brokers."""
     topic = {
         "name": name,
-        "num_partitions": PARTITIONS,
+        "num_partitions": partitions,
         "replication_factor": 3,
         "configs": [{"name": "min.insync.replicas", "value": "2"}],
     }
     cluster.ask_for_topic(topic, by=cluster.broker_ids[0])
     wait_until(
         lambda: all(
-            cluster.partition_view(name, PARTITIONS - 1, via=each) for each in cluster.broker_ids
+            cluster.partition_view(name, partitions - 1, via=each) for each in cluster.broker_ids
         ),
         f"{name} to be known",
     )

@@ -21,10 +21,13 @@ PAUSE_S = 0.002
 class Load(threading.Thread):
     """Writes as many records as it was granted, and has at most 200 without an answer."""
 
-    def __init__(self, producer: TimelineProducer, *, name: str, topic: str) -> None:
+    def __init__(
+        self, producer: TimelineProducer, *, name: str, topic: str, partitions: int = PARTITIONS
+    ) -> None:
         super().__init__(daemon=True)
         self.topic = topic
-        self.calls: dict[int, list[Call]] = {partition: [] for partition in range(PARTITIONS)}
+        self.partitions = partitions
+        self.calls: dict[int, list[Call]] = {partition: [] for partition in range(partitions)}
         self.answered = 0
         self._label = name
         self._producer = producer
@@ -80,7 +83,7 @@ class Load(threading.Thread):
             raise
 
     def _send(self) -> None:
-        partition = self._sent % PARTITIONS
+        partition = self._sent % self.partitions
         value = f"{self._label}-{self._sent}"
         call = self._producer.send(self.topic, value, partition=partition)
         self.calls[partition].append(call)

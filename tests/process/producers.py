@@ -43,6 +43,9 @@ class ProducerOptions:
 
 
 class Ok(NamedTuple):
+    """Acknowledged. The offset may be unknown: a broker that knows a batch as stored may not know
+    where, and clients then say None, -1 or -1001."""
+
     offset: int | None
 
 
@@ -66,6 +69,8 @@ class Call:
 
     def tell(self, outcome: Ok | Failed) -> None:
         assert self._outcome is None, f"{self.value} is told twice"
+        if isinstance(outcome, Ok) and outcome.offset is not None and outcome.offset < 0:
+            outcome = Ok(None)
         self._outcome = outcome
 
     def wait(self, within_s: float = PATIENCE_S) -> Ok | Failed:

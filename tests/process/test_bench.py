@@ -105,6 +105,18 @@ OF_THREE: dict[str, tuple[list[str], set[tuple[str, str]]]] = {
             ("7 partitions, kill -9 of a broker that is not: all led again", "s"),
         },
     ),
+    "groups": (
+        ["--tiny"],
+        {
+            ("classic: 2 members start, until all are assigned", "s"),
+            ("consumer: 2 members start, until all are assigned", "s"),
+            ("commits, one under way at a time, connections: 2", "requests/s"),
+            ("commits, one under way at a time, connections: 1: p50", "ms"),
+            ("consumer: longest pause between commits, kill -9 of the coordinator", "ms"),
+            ("3 groups with a member each that only sends heartbeats: CPU", "% of a core"),
+            ("load of a coordinator with 100 offsets", "s"),
+        },
+    ),
     "pauses": (
         ["--minutes", "0.02", "--spinners", "1"],
         {("pauses", "times"), ("brokers fenced although they lived", "times")},

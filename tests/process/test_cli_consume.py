@@ -90,7 +90,8 @@ def test_a_rack_and_settings_of_the_client_are_taken(tidelog: CommandLine, numbe
     [
         (("--partition", "2"), 1, "UNKNOWN_TOPIC_OR_PARTITION: {} has partitions 0 to 1, not 2"),
         (("--offset", "11", "--partition", "0"), 1, "OFFSET_OUT_OF_RANGE: {}-0: offset 11 is not"),
-        (("--group", "g"), 2, "--group: consumer groups are not built yet"),
+        (("--group", "g", "--partition", "0"), 2, "--group: no --partition"),
+        (("--group-protocol", "consumer"), 2, "--group-protocol: only with --group"),
         (("--consumer-property", "group.id=g"), 2, "group.id is not a setting of this client"),
     ],
 )

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer
 
 from tests.kafka import KafkaBroker
-from tests.process.client_verbs import CommandLine
+from tests.process.client_verbs import CommandLine, next_line
 from tests.process.waiting import wait_until
 
 WITHIN_S = 60.0
@@ -21,6 +22,9 @@ def test_every_verb_works_on_apache_kafka(tmp_path: Path) -> None:
         tidelog = CommandLine(kafka.address)
         _topics(tidelog)
         _records(tidelog, tmp_path)
+        _groups(tidelog)
+        _new_groups(tidelog, kafka.address)
+        _own_new_member(tidelog)
         _elections_and_quorum(tidelog)
         _refusals(tidelog)
         _end(tidelog)
@@ -83,6 +87,87 @@ def _records(tidelog: CommandLine, directory: Path) -> None:
     assert (written["high_watermark"], written["log_end_offsets"]) == (1_000, {"1": 1_000})
     assert (written["leader"], written["isr"], written["elr"]) == (1, [1], [])
     assert "no such partitions" in tidelog.ok("topic", "describe", "--under-replicated").output
+
+
+def _groups(tidelog: CommandLine) -> None:
+    """A classic group, from its first member to its end."""
+    read = tidelog.ok("consume", "orders", "--group", "mail", "--exit")
+    assert sorted(read.output.splitlines()) == ["one", "three", "two"]
+    assert tidelog.ok("consume", "orders", "--group", "mail", "--exit").output == ""
+    listed = tidelog.ok("group", "list", "--state", "Empty", "--type", "classic", "--json").document
+    assert [each["group"] for each in listed["groups"]] == ["mail"]
+    [group] = tidelog.ok("group", "describe", "mail", "--json").document["groups"]
+    assert (group["state"], group["lag"], group["members"]) == ("Empty", 0, [])
+
+    reset = ("group", "reset", "mail", "--topic", "orders", "--to-earliest", "--json")
+    plan = tidelog.ok(*reset).document
+    assert plan["executed"] is False and {each["new_offset"] for each in plan["partitions"]} == {0}
+    assert tidelog.ok("consume", "orders", "--group", "mail", "--exit").output == ""
+    tidelog.ok(*reset, "--execute")
+    member = tidelog.start("consume", "orders", "--group", "mail")
+    try:
+        assert next_line(member)
+        refused = tidelog(*reset)
+        assert refused.code == 1 and "NON_EMPTY_GROUP: group mail is Stable" in refused.errors
+        refused = tidelog("group", "delete", "mail")
+        assert refused.code == 1 and "NON_EMPTY_GROUP: group mail has members" in refused.errors
+        [group] = tidelog.ok("group", "describe", "mail", "--json").document["groups"]
+        [found] = group["members"]
+        assert found["client_id"] == "tidelog-consume" and len(found["partitions"]) == 3
+        assert group["assignor"] == "range"
+    finally:
+        member.terminate()
+        member.communicate(timeout=WITHIN_S)
+    assert tidelog.ok("group", "delete", "mail").output == "deleted group mail\n"
+    missing = tidelog("group", "describe", "mail")
+    assert missing.code == 1 and "GROUP_ID_NOT_FOUND: group mail does not exist" in missing.errors
+
+
+def _own_new_member(tidelog: CommandLine) -> None:
+    """Our KIP-848 member reads, commits and leaves; the next one goes on from there."""
+    read = ("consume", "orders", "--group", "renewed", "--group-protocol", "consumer", "--exit")
+    assert sorted(tidelog.ok(*read).output.splitlines()) == ["one", "three", "two"]
+    assert tidelog.ok(*read).output == ""
+    listed = tidelog.ok("group", "list", "--type", "consumer", "--json").document["groups"]
+    assert [each["state"] for each in listed if each["group"] == "renewed"] == ["Empty"]
+    [group] = tidelog.ok("group", "describe", "renewed", "--json").document["groups"]
+    assert group["lag"] == 0
+    tidelog.ok("group", "delete", "renewed")
+
+
+def _new_groups(tidelog: CommandLine, address: str) -> None:
+    """A group of the new protocol: listed, with its offsets and lag; its members are not shown."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "new",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        consumer.subscribe(["orders"])
+        read: list[object] = []
+
+        def has_all() -> bool:
+            read.extend(consumer.consume(10, 0.5))
+            return len(read) == 3
+
+        wait_until(has_all, "the records", within_s=WITHIN_S)
+        consumer.commit(asynchronous=False)
+        [listed] = tidelog.ok("group", "list", "--type", "consumer", "--json").document["groups"]
+        assert (listed["group"], listed["state"]) == ("new", "Stable")
+        [group] = tidelog.ok("group", "describe", "new", "--json").document["groups"]
+        assert (group["state"], group["lag"], group["members"]) == ("Stable", 0, None)
+        reset = ("group", "reset", "new", "--all-topics", "--to-earliest", "--execute")
+        refused = tidelog(*reset)
+        assert refused.code == 1 and "NON_EMPTY_GROUP: group new is Stable" in refused.errors
+    finally:
+        consumer.close()
+    tidelog.ok(*reset)
+    [group] = tidelog.ok("group", "describe", "new", "--json").document["groups"]
+    assert (group["state"], group["lag"]) == ("Empty", 3)
+    tidelog.ok("group", "delete", "new")
 
 
 def _elections_and_quorum(tidelog: CommandLine) -> None:

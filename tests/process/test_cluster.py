@@ -64,7 +64,7 @@ def test_an_idempotent_producer_survives_the_kill_of_a_leader(tmp_path: Path) ->
             assert copies[1] == copies[2] == copies[3]
 
 
-@pytest.mark.scenario("D1-T1")
+@pytest.mark.scenario("D1-T1", "D3-BP1-G3")
 def test_a_cluster_serves_on_through_the_kill_of_each_node_in_turn(tmp_path: Path) -> None:
     """The active controller is among them, whoever it is."""
     with ProcessCluster(directory=tmp_path) as cluster:

@@ -15,10 +15,13 @@ import pytest
 
 import tidelog
 from tests.process.waiting import wait_until
+from tidelog.client.admin.groups import commit_group_offsets
 from tidelog.client.admin.topics import create_topic
+from tidelog.client.group.offset_requests import OffsetAndMetadata
 from tidelog.client.shells.blocking_clients import Admin, Consumer, Producer
 from tidelog.cluster.errors import ClusterError, ClusterUsageError, WaitTimeout
 from tidelog.cluster.processes import OsProcess
+from tidelog.cluster.status import GroupStatus
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
@@ -192,6 +195,24 @@ def test_a_status_knows_how_far_every_replica_is(cluster: tidelog.Cluster) -> No
 
     cluster.wait_until(has_all, "every replica to hold the record")
     cluster.wait_until(lambda: cluster.status().is_healthy, "a healthy cluster")
+
+
+def test_a_status_knows_the_groups(cluster: tidelog.Cluster) -> None:
+    make_topic(cluster, "grouped")
+    settings = {"bootstrap.servers": cluster.bootstrap_servers}
+    with Producer(settings) as producer:
+        for value in (b"a", b"b", b"c"):
+            producer.send("grouped", value, partition=0).result()
+    with Admin(settings) as admin:
+        offsets = {TopicPartition("grouped", 0): OffsetAndMetadata(1)}
+        assert set(admin.ask(commit_group_offsets("mail", offsets)).values()) == {ErrorCode.NONE}
+
+    def is_told() -> bool:
+        """A broker that is silent for a moment tells nothing."""
+        wanted = GroupStatus(group="mail", state="Empty", type="classic", members=0, lag=2)
+        return wanted in cluster.status().groups
+
+    cluster.wait_until(is_told, "the group and its lag")
 
 
 def test_several_threads_may_ask_and_break_at_the_same_time(cluster: tidelog.Cluster) -> None:

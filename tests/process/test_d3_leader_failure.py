@@ -40,6 +40,7 @@ def write_committed(stage: Stage, topic: str, count: int = COMMITTED) -> list[st
 
 
 @pytest.mark.scenario("D3-T17", "D3-U4", "D3-Q4", "D3-Q5", "D3-R3", "D3-K1", "D3-B4", "N39")
+@pytest.mark.scenario("D3-V0", "D3-V1", "D3-V2")
 def test_what_only_the_leader_had_is_lost_and_what_all_had_is_not(
     stage: Stage, start_producer: StartProducer
 ) -> None:
@@ -95,7 +96,7 @@ def _batches(stage: Stage, broker: int, topic: str) -> list[dict[str, int]]:
     return [fact for fact in dumped(directory) if fact["kind"] == "batch"]
 
 
-@pytest.mark.scenario("D3-F2", "D3-D5", "N13", "N17", "N41")
+@pytest.mark.scenario("D3-F2", "D3-V5", "D3-D5", "N13", "N17", "N41")
 @pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.long)])
 def test_a_leader_that_dies_in_the_fetch_costs_the_consumer_nothing(
     stage: Stage, start_producer: StartProducer, how: str

@@ -87,7 +87,7 @@ def test_a_restarted_producer_without_a_transactional_id_is_a_new_one(stage: Sta
     assert (first.base_sequence, second.base_sequence) == (0, 0)
 
 
-@pytest.mark.scenario("D4-I4")
+@pytest.mark.scenario("D4-I3")
 def test_producer_ids_are_never_given_twice(start_broker: StartBroker) -> None:
     """Also not after a clean restart, nor after a crash."""
     broker = start_broker()

@@ -181,7 +181,7 @@ def test_librdkafka_counts_what_queues(stage: Stage) -> None:
     producer.close()
 
 
-@pytest.mark.scenario("D3-T5", "D3-T6", "D3-T19")
+@pytest.mark.scenario("D3-T5", "D3-T6", "D3-T19", "D3-V7")
 def test_consumers_hear_nothing_during_an_outage_and_miss_nothing_after_it(
     stage: Stage, start_producer: StartProducer, reader_kind: ReaderKind
 ) -> None:

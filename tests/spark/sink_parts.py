@@ -10,11 +10,11 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from tests.process.waiting import PATIENCE_S
 from tests.process.wire import NO_GROUP
 from tests.spark.transactions import wait_until_ended
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.shells.sink_task import SinkTask
 from tidelog.client.sink.options import GROUP_PREFIX, SinkOptions
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.wire.records import NewRecord, build
 
 QUERY = "query-1"
@@ -30,7 +30,9 @@ class Batch(NamedTuple):
     base_sequence: int
 
 
-def encoded(identity: ProducerIdentity, values: Iterable[str], *, base_sequence: int = 0) -> Batch:
+def encoded(
+    identity: ProducerIdAndEpoch, values: Iterable[str], *, base_sequence: int = 0
+) -> Batch:
     records = [NewRecord(value.encode(), timestamp_ms=0) for value in values]
     data = build(
         records,

@@ -117,8 +117,8 @@ def test_what_only_the_dead_leader_acknowledged_is_lost_and_named(
         assert each["replicas"] == [story.dead], "its disk still has them"
         assert "another record of leader epoch" in each["evidence"]
     rows = pq.read_table(tmp_path / "findings").to_pylist()
-    assert sorted(row["told_offset"] for row in rows) == LOST
-    assert {row["told"] for row in rows} == {"ok"}
+    assert sorted(row["answered_offset"] for row in rows) == LOST
+    assert {row["answered"] for row in rows} == {"ok"}
 
 
 def test_what_was_acknowledged_by_all_is_kept(spark: SparkSession, story: Story) -> None:

@@ -111,6 +111,19 @@ LOST = [
 
 MISPLACED = [
     History(
+        name="acknowledged without an offset",
+        sent=[Sent(number=0, value="a"), ok(1, 1, "b")],
+        held=[held(0, "a"), held(1, "b")],
+        classes={"kept": 2},
+    ),
+    History(
+        name="acknowledged without an offset, and gone",
+        sent=[Sent(number=0, value="a"), ok(1, 0, "b")],
+        held=[held(0, "b")],
+        finds=[("lost", None)],
+        classes={"kept": 1, "lost": 1},
+    ),
+    History(
         name="an older attempt survived",
         sent=[ok(0, 3, "a")],
         held=[held(1, "a"), held(3, "other")],
@@ -310,16 +323,27 @@ def test_a_finding_has_the_evidence(judged: dict[str, Judged]) -> None:
     assert row["evidence"] == (
         "acknowledged at offset 2 (acks=all), but another record of leader epoch 7 stands there"
     )
-    assert (row["told"], row["told_offset"], row["acks"]) == ("ok", 2, "all")
+    assert (row["answered"], row["answered_offset"], row["acks"]) == ("ok", 2, "all")
     assert (row["run"], row["journal"], row["line"], row["number"]) == ("r0", "acks.jsonl", 4, 2)
     assert bytes(row["key"]) == b"k" and len(row["value_sha256"]) == 64
-    assert row["told_at"].astimezone(UTC) == datetime.fromtimestamp((START_MS + 2) / 1_000, UTC)
+    assert row["answered_at"].astimezone(UTC) == datetime.fromtimestamp((START_MS + 2) / 1_000, UTC)
     (late,) = judged["two changed places"].rows
     assert late["evidence"] == (
         "record 1 stands at 2, behind record 2 of the same producer, which was sent later"
     )
+    (moved,) = judged["an older attempt survived"].rows
+    assert moved["evidence"] == "acknowledged at offset 3 (acks=all), but it stands at 1"
     (refused,) = judged["refused and there"].rows
     assert refused["evidence"] == "refused (SOME_ERROR), but it stands at 4"
+
+
+@pytest.mark.scenario("X-50")
+def test_a_wrong_offset_is_told_from_an_unknown_one(judged: dict[str, Judged]) -> None:
+    """Acknowledged at 3 and standing at 1 is a finding; without an offset no place was promised."""
+    assert judged["an older attempt survived"].finds == [("misplaced", 1)]
+    assert judged["acknowledged without an offset"].finds == []
+    assert judged["acknowledged without an offset"].classes == {"kept": 2}
+    assert judged["acknowledged without an offset, and gone"].finds == [("lost", None)]
 
 
 def test_every_class_has_a_meaning_for_people(judged: dict[str, Judged]) -> None:

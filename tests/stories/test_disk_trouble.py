@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.client.partition_requests import produce_answer
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.storage.events import SegmentsDeleted, TailCut
 from tidelog.core.wire.record_batch import batches
@@ -23,7 +24,7 @@ def not_acknowledged(stage: SingleBroker, topic: TopicName, payload: str) -> boo
     outcome = stage.ask(requests.produce(topic, 0, batch, acks=-1), 11)
     if isinstance(outcome, CallFailed):
         return True
-    return requests.produce_answer(outcome).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    return produce_answer(outcome).error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 @pytest.mark.scenario("X-31")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.client.partition_requests import produce_answer
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.worlds.simulator import requests
 from tidelog.worlds.simulator.client import CallFailed
 from tidelog.worlds.simulator.single_broker import (
     BROKER,
     CLIENT,
     ProduceOutcome,
-    ProducerIdAndEpoch,
     SingleBroker,
 )
 
@@ -28,7 +29,7 @@ def test_without_idempotence_a_lost_answer_and_its_retry_give_two_copies() -> No
     stage.network.cut(BROKER, CLIENT)
     assert isinstance(stage.ask(m1, 11), CallFailed)
     stage.network.heal_all()
-    retried = requests.produce_answer(stage.answer(m1, 11))
+    retried = produce_answer(stage.answer(m1, 11))
 
     assert (retried.error_code, retried.base_offset) == (NONE, 1)
     assert stage.read(orders).payloads == ["M1", "M1"]
@@ -44,7 +45,7 @@ def test_with_idempotence_the_same_lost_answer_gives_one_copy() -> None:
     stage.network.cut(BROKER, CLIENT)
     assert isinstance(stage.ask(m1, 11), CallFailed)
     stage.network.heal_all()
-    retried = requests.produce_answer(stage.answer(m1, 11))
+    retried = produce_answer(stage.answer(m1, 11))
 
     assert (retried.error_code, retried.base_offset) == (NONE, 0)
     assert stage.read(orders).payloads == ["M1"]
@@ -70,7 +71,7 @@ def test_a_retry_over_a_restart_is_still_recognised(end: str) -> None:
     assert stage.read(orders).payloads == ["M1", "M2"]
 
 
-@pytest.mark.scenario("D4-I3")
+@pytest.mark.scenario("D4-I3", "N23")
 def test_no_producer_id_is_given_twice_over_any_number_of_restarts() -> None:
     stage = SingleBroker()
     given = []
@@ -79,8 +80,10 @@ def test_no_producer_id_is_given_twice_over_any_number_of_restarts() -> None:
         restart()
     given += [stage.new_producer() for _ in range(5)]
 
-    assert len(given) == len({producer.id for producer in given}) == 50
-    assert all(0 <= producer.id < 2**63 and producer.producer_epoch == 0 for producer in given)
+    assert len(given) == len({producer.producer_id for producer in given}) == 50
+    assert all(
+        0 <= producer.producer_id < 2**63 and producer.producer_epoch == 0 for producer in given
+    )
 
 
 @pytest.mark.scenario("D4-I6")
@@ -109,7 +112,7 @@ def test_a_known_sequence_is_ignored_a_new_one_appended_and_a_gap_refused() -> N
     assert stage.produce(orders, "M4", producer=p500, sequence=3) == ProduceOutcome(NONE, 3)
 
 
-@pytest.mark.scenario("D4-I7", "N18")
+@pytest.mark.scenario("D4-I7", "N18", "X-26")
 def test_five_batches_are_remembered_and_an_older_retry_is_out_of_order() -> None:
     stage = SingleBroker()
     orders = stage.create_topic("orders")
@@ -124,6 +127,20 @@ def test_five_batches_are_remembered_and_an_older_retry_is_out_of_order() -> Non
 
     assert too_old.error == OUT_OF_ORDER
     assert stage.end_offset(orders) == 7
+
+
+@pytest.mark.scenario("X-26")
+def test_the_same_sequences_with_other_bytes_are_answered_as_a_duplicate() -> None:
+    """Clients pack a batch anew when they retry it, so its bytes cannot decide."""
+    stage = SingleBroker()
+    orders = stage.create_topic("orders")
+    p500 = ProducerIdAndEpoch(500, 0)
+    stage.produce(orders, "M0", producer=p500, sequence=0)
+
+    other = stage.produce(orders, "something else", producer=p500, sequence=0)
+
+    assert other == ProduceOutcome(NONE, 0)
+    assert stage.read(orders).payloads == ["M0"]
 
 
 @pytest.mark.scenario("D4-I8")
@@ -149,7 +166,7 @@ def test_sequences_of_a_partition_are_unique_and_ordered_whatever_is_sent_again(
 
     for index in (0, 1):
         numbered = [record.numbered for record in stage.read(orders, index=index).records]
-        assert numbered == [(producer.id, 0, sequence) for sequence in range(sent[index])]
+        assert numbered == [(producer.producer_id, 0, sequence) for sequence in range(sent[index])]
 
 
 @pytest.mark.scenario("X-22")

@@ -9,12 +9,16 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files, text_files
 
 CLAIMING_NAME = re.compile(r"test_(?:(d\d)_([a-z]\d+[abc]?)|(x)_(\d+))(?:_|$)")
 STORIES = "src/tidelog/lab/stories/"
+GUIDE = "docs/guide-"
+EXPLAINED = re.compile(r"\*\*(D\d-[A-Z]{1,2}\d+)\*\* ((?:(?!\*\*D|\n\n|\n- |\n\|).)*)", re.DOTALL)
+"""A page of the guide explains a sentence of a document, and names what shows it."""
 PLAYERS = ("tests/stories/test_lab.py", "tests/process/test_stories.py")
 """They give the stories' scenarios to pytest, and claim nothing by themselves."""
 
@@ -39,8 +43,12 @@ def claims() -> tuple[Claim, ...]:
         for source in python_files("tests")
         if not source.path.startswith("tests/tidy/") and source.path not in PLAYERS
     ]
-    everything = [*tests, *_story_files()]
+    everything = [*tests, *_story_files(), *guide_pages()]
     return tuple(claim for source in everything for claim in claims_of(source))
+
+
+def guide_pages() -> list[Source]:
+    return [source for source in text_files() if source.path.startswith(GUIDE)]
 
 
 def claims_of(source: Source) -> Iterator[Claim]:
@@ -48,9 +56,12 @@ def claims_of(source: Source) -> Iterator[Claim]:
     if source.path.startswith(STORIES):
         yield from _stories(source)
         return
+    if source.path.startswith(GUIDE):
+        yield from _explanations(source)
+        return
     functions = [
         node
-        for node in ast.walk(source.tree)
+        for node in nodes(source.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     for call in _calls(source.tree):
@@ -96,12 +107,19 @@ def _step_texts(tree: ast.Module) -> dict[str, str]:
     return texts
 
 
+def _explanations(source: Source) -> Iterator[Claim]:
+    for match in EXPLAINED.finditer(source.text):
+        line = source.text.count("\n", 0, match.start()) + 1
+        sentence = " ".join(match[2].split()).partition(": [")[0].partition(" ([")[0].strip(" |")
+        yield Claim(source.path, line, match[1], PurePosixPath(source.path).name, sentence)
+
+
 def _story_files() -> list[Source]:
     return [source for source in python_files("src/tidelog/lab") if source.path.startswith(STORIES)]
 
 
 def _calls(tree: ast.Module) -> list[ast.Call]:
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [node for node in nodes(tree) if isinstance(node, ast.Call)]
     return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 

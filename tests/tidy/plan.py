@@ -15,6 +15,9 @@ CORE_ROOMS = (
     "core.quorum",
     "core.controller",
     "core.replication",
+    "core.coordinator",
+    "core.groups",
+    "core.transactions",
     "core.node",
 )
 # The rooms of a node. Each may enter the node's own front room and those above it here, so no two
@@ -26,6 +29,7 @@ NODE_ROOMS = (
     "core.node.broker",
     "core.node.replicas",
     "core.node.fetch",
+    "core.node.coordinators",
     "core.node.api",
 )
 # Other rooms with rooms inside are wings: only their front page is theirs. These hold modules.
@@ -48,6 +52,10 @@ DOORS: dict[str, tuple[str, ...]] = {
     "core.quorum": ("core.model",),
     "core.controller": ("core.model", "core.metadata"),
     "core.replication": ("core.model", "core.wire", "core.storage"),
+    # What coordinators share; it knows no group and no transaction.
+    "core.coordinator": ("core.model", "core.wire"),
+    "core.groups": ("core.model", "core.wire", "core.coordinator"),
+    "core.transactions": ("core.model", "core.wire", "core.coordinator"),
     "core.node": (*CORE_ROOMS, *NODE_ROOMS),
     **{room: (*CORE_ROOMS, *NODE_ROOMS[:at]) for at, room in enumerate(NODE_ROOMS)},
     # Pure machines and pure judges.

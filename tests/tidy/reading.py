@@ -51,6 +51,12 @@ def all_paths() -> list[str]:
 
 
 @cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Every node of a file: a dozen judges walk the same trees."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def text_files() -> tuple[Source, ...]:
     """Everything that is text."""
     return tuple(_read_text(all_paths()))

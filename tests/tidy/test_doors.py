@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 
 from tests.tidy.plan import DOORS, LIBRARIES, ROOMS_WITH_ROOMS
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 
 def judge_doors(source: Source) -> list[str]:
@@ -47,7 +47,7 @@ def room_of(module: str) -> str | None:
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, str, str | None]]:
     """(line, module, name) of every import, wherever it stands; the name is None for `import`."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name, None

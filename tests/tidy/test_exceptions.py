@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 import tidelog.errors
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 ROOT = "TidelogError"
 BUILTIN = frozenset(
@@ -24,7 +24,7 @@ def judge_exceptions(sources: Iterable[Source]) -> list[str]:
     classes = [
         (source.path, node.lineno, node.name, {ast.unparse(b).split(".")[-1] for b in node.bases})
         for source in sources
-        for node in ast.walk(source.tree)
+        for node in nodes(source.tree)
         if isinstance(node, ast.ClassDef)
     ]
     rooted = _closure(classes, {ROOT})

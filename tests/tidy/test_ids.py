@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 MODEL = "src/tidelog/core/model/"
 CORE = "src/tidelog/core/"
@@ -48,7 +48,7 @@ def _names(tree: ast.Module, name: str) -> bool:
     return any(
         (isinstance(node, ast.Name) and node.id == name)
         or (isinstance(node, ast.Attribute) and node.attr == name)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 import pytest
 
-from tests.tidy.reading import Source, all_paths, python_files, text_files
+from tests.tidy.reading import Source, all_paths, nodes, python_files, text_files
 
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
@@ -38,8 +38,8 @@ def judge_links(source: Source, paths: Collection[str], texts: dict[str, str]) -
 
 
 def anchors(text: str) -> set[str]:
-    """The names under which headings can be linked to, as GitHub makes them."""
-    found = set()
+    """The names under which headings can be linked to, as GitHub makes them, and marked places."""
+    found = set(re.findall(r'<a id="([^"]+)">', text))
     for heading in HEADING.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
         found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
@@ -112,7 +112,7 @@ def test_pages_name_files_and_members_that_exist() -> None:
     pages = [source for source in text_files() if source.path.endswith(".md")]
     classes: dict[str, str] = {}
     for source in python_files("src"):
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             if isinstance(node, ast.ClassDef):
                 body = ast.get_source_segment(source.text, node) or ""
                 classes[node.name] = classes.get(node.name, "") + body

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from tests.tidy.plan import FORBIDDEN_IDENTIFIERS, FORBIDDEN_MODULE_NAMES, KAFKA_SPEAKING
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 
 def judge_identifiers(source: Source) -> list[str]:
@@ -26,7 +26,7 @@ def judge_identifiers(source: Source) -> list[str]:
 
 def definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every name the file gives to something of its own."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield node.lineno, name

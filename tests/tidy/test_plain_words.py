@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from tests.tidy.plan import DIALECT
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 from tests.tidy.test_names import definitions
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -46,7 +46,7 @@ def shared_class_names(sources: Iterable[Source]) -> list[str]:
     for source in sources:
         if source.path.startswith(SCHEMAS):
             continue
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(source.path)
     return [f"{name}: {', '.join(found)}" for name, found in homes.items() if len(found) > 1]

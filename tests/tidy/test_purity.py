@@ -14,7 +14,7 @@ from tests.tidy.plan import (
     IMPURE_INSIDE_PURE,
     PURE_ROOMS,
 )
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 
 def is_pure(source: Source) -> bool:
@@ -29,7 +29,7 @@ def judge_purity(source: Source) -> list[str]:
     """What reaches out of the machine, one line each."""
     return [
         f"{source.path}:{getattr(node, 'lineno', 0)}: {offence}"
-        for node in ast.walk(source.tree)
+        for node in nodes(source.tree)
         if (offence := _offence(node)) is not None
     ]
 

@@ -11,12 +11,21 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from tests.tidy.claims import STORIES, Claim, claims, claims_of
+from tests.tidy.claims import (
+    EXPLAINED,
+    GUIDE,
+    STORIES,
+    Claim,
+    claims,
+    claims_of,
+    guide_pages,
+)
 from tests.tidy.reading import ROOT, Source, text_files
-from tests.tidy.scenario_table import TABLE_PATH, table
-from tests.tidy.scenarios import KNOWN, PROCESS, REQUIRED, TOLD, is_known
+from tests.tidy.scenario_table import INDEX_PATH, TABLE_PATH, index, table
+from tests.tidy.scenarios import KNOWN, PARTLY, PROCESS, REQUIRED, TOLD, WAITING, is_known
 
 PROCESSES = ("tests/process/", "tests/compat/")
+LINKED = re.compile(r"\(scenarios-shown\.md#([a-z0-9-]+)\)")
 MENTIONED = re.compile(r"\b(?:D[1-5]-[A-Z]{1,2}\d+[a-d]?(?:-[AB])?|X-\d+)\b")
 
 
@@ -53,26 +62,48 @@ def test_real_processes_show_what_they_must() -> None:
 
 
 def test_pages_mention_only_scenarios_that_are_shown() -> None:
-    pages = [page for page in text_files() if page.path.endswith(".md")]
+    """The table itself also names those that wait for something."""
+    texts = [page for page in text_files() if page.path.endswith(".md")]
+    pages = [page for page in texts if page.path != TABLE_PATH]
     mentioned = {name for page in pages for name in MENTIONED.findall(page.text)}
     found = claims()
     missing = unshown(mentioned, found)
     assert not unshown([scenario.rstrip("abcd") for scenario in missing], found), missing
 
 
+def test_every_scenario_is_shown_or_says_what_it_waits_for() -> None:
+    silent = unshown(KNOWN - WAITING.keys(), claims())
+    assert not silent, f"neither shown nor waiting: {silent}"
+    waiting = set(unshown(WAITING, claims()))
+    assert WAITING.keys() == waiting, f"shown by now: {sorted(WAITING.keys() - waiting)}"
+    assert not unshown(PARTLY, claims()), "partly shown means shown"
+
+
+def test_what_the_guide_explains_it_ties_to_something_shown() -> None:
+    """Every explanation names at least one scenario that a story or a test shows."""
+    proved = [claim for claim in claims() if not claim.path.startswith(GUIDE)]
+    for page in guide_pages():
+        pieces = EXPLAINED.split(page.text)[1:]
+        for scenario, sentence, rest in zip(*[iter(pieces)] * 3, strict=True):
+            named = [name.upper() for name in LINKED.findall(sentence + rest.partition("\n\n")[0])]
+            assert named, f"{page.path}: {scenario} names nothing that shows it"
+            assert len(unshown(named, proved)) < len(named), f"{page.path}: {scenario}"
+
+
 def test_the_table_of_scenarios_is_up_to_date() -> None:
     is_current = (ROOT / TABLE_PATH).read_text() == table(claims())
+    is_current = is_current and (ROOT / INDEX_PATH).read_text() == index(claims())
     assert is_current, "run ./dev python -m tests.tidy.scenario_table"
 
 
 def test_the_lists_agree() -> None:
     assert REQUIRED.keys() | TOLD | PROCESS <= KNOWN
-    assert (len(TOLD), len(PROCESS)) == (149, 86)
+    assert (len(TOLD), len(PROCESS)) == (164, 100)
     assert {"D3-S2b-A", "D1-W7", "D3-PS2d"} <= KNOWN
     assert is_known("D3-C3a")
     assert not is_known("D3-C9a")
     assert {"D3-C7b", "D3-R0", "D3-S5", "D5-C1", "N56", "X-46", "D3-T20"} <= KNOWN
-    assert not {"D4-O10", "D3-C7", "X-47", "N0"} & KNOWN
+    assert not {"D4-O10", "D3-C7", "X-53", "N0"} & KNOWN
 
 
 PLANTED = """

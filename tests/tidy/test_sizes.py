@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.tidy.plan import COLUMNS_MAX, FILE_LINES_MAX, FUNCTION_LINES_MAX
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 REASON = re.compile(r"^\s*(# )?Size: \S+( \S+){2,}")
 """At least three words: `# Size: one table, split it and the cases drift apart.`"""
@@ -24,7 +24,7 @@ def judge_sizes(source: Source) -> list[str]:
     ]
     if len(lines) > FILE_LINES_MAX and not _says_why(lines, indented=False):
         complaints.append(f"{source.path}: {len(lines)} lines in one file")
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = lines[node.lineno - 1 : node.end_lineno]
             if len(body) > FUNCTION_LINES_MAX and not _says_why(body, indented=True):

@@ -6,13 +6,13 @@ import ast
 
 import pytest
 
-from tests.tidy.reading import Source, python_files
+from tests.tidy.reading import Source, nodes, python_files
 
 
 def judge_sleep(source: Source) -> list[str]:
     """Every use or import of something called sleep."""
     complaints = []
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         match node:
             case ast.Attribute(attr="sleep") | ast.Name(id="sleep") | ast.alias(name="sleep"):
                 complaints.append(f"{source.path}:{node.lineno}: sleep")

@@ -11,8 +11,10 @@ import typer
 from tidelog import __version__
 from tidelog.cli import demo, elect, lab, quorum
 from tidelog.cli.audit.command import audit
+from tidelog.cli.broker_remove import remove
 from tidelog.cli.cluster import down, fault, status, up
 from tidelog.cli.consume.command import consume
+from tidelog.cli.group.command import app as group
 from tidelog.cli.pipeline.command import app as pipeline
 from tidelog.cli.produce.command import produce
 from tidelog.cli.topic.command import app as topic
@@ -31,6 +33,7 @@ app.command()(status.status)
 app.command()(down.down)
 app.add_typer(fault.app)
 app.add_typer(topic)
+app.add_typer(group)
 app.command()(produce)
 app.command()(consume)
 app.command()(elect.elect)
@@ -100,8 +103,18 @@ StopWithStdin = Annotated[
 ]
 
 
-@app.command()
+broker_app = typer.Typer(
+    name="broker",
+    invoke_without_command=True,
+    subcommand_metavar="[remove ID]",
+    rich_markup_mode="markdown",
+)
+broker_app.command("remove")(remove)
+
+
+@broker_app.callback()
 def broker(
+    context: typer.Context,
     config: ConfigFile = None,
     overrides: Overrides = None,
     ready_file: ReadyFile = None,
@@ -109,7 +122,7 @@ def broker(
     faults: FaultSocket = None,
     stop_with_stdin: StopWithStdin = False,
 ) -> None:
-    """Run one broker until SIGTERM or Ctrl-C.
+    """Run one broker until SIGTERM or Ctrl-C; or remove one from a cluster (`broker remove`).
 
     Settings have Kafka's names. Any Kafka client can connect to `listeners`.
 
@@ -138,6 +151,9 @@ def broker(
 
     Exit codes: 0 stopped gracefully, 1 failed or could not start, 2 bad settings or usage.
     """
+    # Size: the options of one command and the help that teaches them.
+    if context.invoked_subcommand is not None:
+        return
     from tidelog.worlds.runtime.broker import run_broker
 
     if config is None and not overrides:
@@ -151,6 +167,9 @@ def broker(
         stop_with_stdin=stop_with_stdin,
     )
     raise typer.Exit(code)
+
+
+app.add_typer(broker_app)
 
 
 @app.command()

@@ -51,6 +51,17 @@ def replica_assignment(text: str) -> dict[int, list[int]]:
     return placed
 
 
+def broker_ids(text: str) -> list[int]:
+    """`4,5,6`: brokers in this order, each once."""
+    found = [_natural(each) for each in text.split(",")]
+    ids = [each for each in found if each is not None]
+    if len(ids) < len(found):
+        raise ValueError(f"{text!r} is not a list of broker ids such as 4,5,6")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"{text!r} names a broker twice")
+    return ids
+
+
 def partition_indexes(texts: Iterable[str]) -> list[int]:
     """`0,2` and `1`: the partitions in order, each once."""
     found: set[int] = set()

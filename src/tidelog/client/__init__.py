@@ -41,6 +41,15 @@ A consumer gives what it has, and says when it has something::
 `poll` raises ConsumerError (LogTruncationError, NoOffset, OutOfRange, ...) as Java does; what it
 raised is then settled by `seek`. `consumer.position(partition)` is the next offset to be read.
 
+A member of a group owns partitions until they are revoked; `GroupConsumerMachine` reads and commits
+them. Both are for one program and are driven by the same client::
+
+    config = group_config({"bootstrap.servers": "node-1:9092", "group.id": "mail"})
+    client = Client(wires, config.consumer.client, random=Random(9))
+    member = GroupMember(client, config, ["orders"], listener)
+    member.commit({TopicPartition("orders", 0): OffsetAndMetadata(1_001)}, then, now_ms=now_ms)
+    member.leave(now_ms)
+
 An admin asks questions; each is one small function that makes the request and reads the answer::
 
     admin = AdminMachine(client)
@@ -52,6 +61,7 @@ put to another node: `describe_topic("orders").to(TheBroker(2))`, or `.to(TheNod
 port)))` for a node that the metadata does not name.
 
 Where to find them: `client.client`, `client.producer.{config,producer,outcome}`,
-`client.consumer.{config,consumer,errors}`, `client.admin.{admin,topics,offsets,cluster,configs}`,
+`client.consumer.{config,consumer,errors}`, `client.group.{config,member,group_consumer}`,
+`client.admin.{admin,topics,offsets,cluster,configs,groups}`,
 and `client.shells.blocking_clients` for programs with real sockets.
 """

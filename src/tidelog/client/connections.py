@@ -25,7 +25,8 @@ PREPARING_TIMEOUT_MS = 1_000
 """How long a connection may take to open before another node is asked instead."""
 SOFTWARE_NAME = "tidelog"
 SOFTWARE_VERSION = "1"
-_NEWEST_API_VERSIONS = ApiVersionsRequest.versions[-1]
+_NEWEST_API_VERSIONS = 4
+"""Version 5 would cost a second request at every Kafka before 4.4."""
 _OLDEST_API_VERSIONS = 0
 
 

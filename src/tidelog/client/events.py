@@ -103,6 +103,23 @@ class ReadReplicaChosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAssigned:
+    """A member of a group owns these partitions from now on."""
+
+    generation_id: int
+    member_id: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRevoked:
+    """It owns them no longer; `is_lost`: somebody else may own them already."""
+
+    partitions: tuple[str, ...]
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetried:
     """A request is made again, because of this."""
 

@@ -141,6 +141,7 @@ class Cluster:
             raise
         self.members.launcher = launcher
         try:
+            directory.make_secret()
             directory.write_plan(launcher.plan)
             self.injector.registry.clear()
             self.injector.gates.forget(self.node_ids)

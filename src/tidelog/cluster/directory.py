@@ -1,6 +1,7 @@
 """What lies in a cluster's data directory, and where.
 
 DATA/cluster.json          the nodes: ids, roles, racks, ports, profile, settings
+DATA/secret                what the nodes prove to each other to know; nobody else may read it
 DATA/faults.json           the active faults
 DATA/launcher              the process that holds the lifeline: its pid and start time
 DATA/lifeline              a pipe that the launcher holds open; brokers end when it closes
@@ -25,6 +26,7 @@ from tidelog.cluster.errors import ClusterError
 from tidelog.cluster.layout import ClusterPlan, NodePlan
 
 FORMAT_VERSION = 1
+SECRET_BYTES = 32
 _SOCKET_PATH_BYTES_MAX = 100
 _LOG_LINES_READ_BYTES = 64 * 1024
 
@@ -35,6 +37,7 @@ class ClusterDirectory:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.plan_path = self.root / "cluster.json"
+        self.secret_path = self.root / "secret"
         self.faults_path = self.root / "faults.json"
         self.launcher_path = self.root / "launcher"
         self.lifeline_path = self.root / "lifeline"
@@ -119,6 +122,16 @@ class ClusterDirectory:
         except OSError as error:
             raise ClusterError(f"cannot use {self.root}: {error.strerror}") from error
 
+    def make_secret(self) -> None:
+        """For a cluster that has none; 256 random bits, as readable text."""
+        if not self.secret_path.exists():
+            from secrets import token_hex  # here, because it costs a millisecond
+
+            write_whole(self.secret_path, token_hex(SECRET_BYTES) + "\n", mode=0o600)
+
+    def read_secret(self) -> str:
+        return self.secret_path.read_text(encoding="utf-8").strip()
+
     def last_log_lines(self, node_id: int, count: int) -> list[str]:
         """The end of the node's log."""
         try:
@@ -153,10 +166,13 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Complete as soon as it is there."""
+def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Complete as soon as it is there; the mode is that of a new file, less the umask."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
     temporary.replace(path)
 
 

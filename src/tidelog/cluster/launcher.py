@@ -117,7 +117,12 @@ class Launcher:
         try:
             directory.node(node_id).mkdir(parents=True, exist_ok=True)
             directory.ready(node_id).unlink(missing_ok=True)
-            settings = node_settings(self.plan, node, data=str(directory.data(node_id)))
+            settings = node_settings(
+                self.plan,
+                node,
+                data=str(directory.data(node_id)),
+                secret_file=str(directory.secret_path),
+            )
             lines = [f"{json.dumps(key)} = {json.dumps(each)}" for key, each in settings.items()]
             write_whole(directory.config(node_id), "\n".join(lines) + "\n")
             stdin = self._open_lifeline()

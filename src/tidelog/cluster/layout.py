@@ -165,7 +165,9 @@ def _from_one(count: int) -> range:
     return range(1, count + 1)
 
 
-def node_settings(plan: ClusterPlan, node: NodePlan, *, data: str) -> dict[str, Setting]:
+def node_settings(
+    plan: ClusterPlan, node: NodePlan, *, data: str, secret_file: str
+) -> dict[str, Setting]:
     """Everything that the node's own file says; what was given by hand comes last."""
     from tidelog.cluster.profiles import profile_settings
 
@@ -176,11 +178,15 @@ def node_settings(plan: ClusterPlan, node: NodePlan, *, data: str) -> dict[str, 
         "listeners": f"PLAINTEXT://{node.address}",
         "log.dirs": data,
         "controller.quorum.voters": plan.voters,
+        "tidelog.cluster.secret.file": secret_file,
         "default.replication.factor": min(REPLICATION_FACTOR, len(plan.broker_ids)),
+        "offsets.topic.replication.factor": min(REPLICATION_FACTOR, len(plan.broker_ids)),
         **profile_settings(plan.profile),
         **plan.settings,
         **node.settings,
     }
     if node.rack is not None:
         settings.setdefault("broker.rack", node.rack)
+    if "tidelog.cluster.secret" in settings:
+        del settings["tidelog.cluster.secret.file"]
     return settings

@@ -46,8 +46,20 @@ class PartitionStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatus:
+    """One consumer group; what could not be told is None."""
+
+    group: str
+    state: str | None
+    type: str | None
+    members: int | None
+    lag: int | None
+    """Of all its partitions together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """Nodes, partitions and faults."""
+    """Nodes, partitions, groups and faults."""
 
     cluster_id: str
     data: str
@@ -61,6 +73,8 @@ class ClusterStatus:
     partitions_total: int | None
     """None: no broker answers."""
     faults: tuple[ActiveFault, ...]
+    groups: tuple[GroupStatus, ...] = ()
+    """The first ones by name, if there are many."""
 
     @property
     def is_down(self) -> bool:
@@ -115,6 +129,16 @@ def status_as_json(status: ClusterStatus) -> dict[str, Any]:
                 "log_end_offsets": {str(key): end for key, end in each.log_end_offsets.items()},
             }
             for each in status.partitions
+        ],
+        "groups": [
+            {
+                "group": each.group,
+                "state": each.state,
+                "type": each.type,
+                "members": each.members,
+                "lag": each.lag,
+            }
+            for each in status.groups
         ],
         "faults": [fault_as_json(each) for each in status.faults],
     }

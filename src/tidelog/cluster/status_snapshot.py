@@ -18,6 +18,7 @@ from tidelog.client.admin.offsets import ListedOffset
 from tidelog.client.admin.question import Question
 from tidelog.cluster.admin_fanout import QUORUM_NOW, AdminFanout, newest_quorum, unfenced
 from tidelog.cluster.fault_registry import FaultRegistry
+from tidelog.cluster.group_status import group_statuses
 from tidelog.cluster.launcher import Launcher
 from tidelog.cluster.layout import NodePlan
 from tidelog.cluster.status import (
@@ -45,7 +46,7 @@ def take_snapshot(
     *,
     timeout_s: float,
 ) -> ClusterStatus:
-    """Two rounds of questions: nodes and partitions first, then the offsets of every replica."""
+    """Nodes and partitions first, then the offsets of every replica, then groups."""
     plan = launcher.plan
     answers = _ask_all(launcher, fanout, timeout_s)
     quorum = newest_quorum(each["quorum"] for each in answers.values() if "quorum" in each)
@@ -55,6 +56,8 @@ def take_snapshot(
     topics = answers[source].get("topics") if source is not None else None
     partitions = sorted(_partitions(topics)) if isinstance(topics, MetadataDescription) else []
     shown = [status for _, status in partitions[:PARTITIONS_MAX]]
+    with_offsets = tuple(_with_offsets(fanout, shown, set(answers), timeout_s))
+    brokers = sorted(set(answers).intersection(plan.broker_ids))
     return ClusterStatus(
         cluster_id=plan.cluster_id,
         data=str(launcher.directory.root),
@@ -66,9 +69,10 @@ def take_snapshot(
             _node(launcher, node, cluster, node.id in answers, is_active=node.id == controller)
             for node in plan.nodes
         ),
-        partitions=tuple(_with_offsets(fanout, shown, set(answers), timeout_s)),
+        partitions=with_offsets,
         partitions_total=len(partitions) if isinstance(topics, MetadataDescription) else None,
         faults=tuple(registry.active()),
+        groups=group_statuses(fanout, brokers, with_offsets, timeout_s=timeout_s),
     )
 
 
@@ -144,11 +148,14 @@ def _is_fenced(broker_id: int, cluster: Answer) -> bool:
     return isinstance(cluster, ClusterDescription) and broker_id not in unfenced(cluster)
 
 
-def _partitions(topics: MetadataDescription) -> Iterable[tuple[tuple[str, int], PartitionStatus]]:
+def _partitions(
+    topics: MetadataDescription,
+) -> Iterable[tuple[tuple[bool, str, int], PartitionStatus]]:
+    """With the key of their order: the topics that brokers keep for themselves come last."""
     for name, topic in topics.topics.items():
         for index, found in topic.partitions.items():
             yield (
-                (name, index),
+                (topic.is_internal, name, index),
                 PartitionStatus(
                     topic=name,
                     partition=index,

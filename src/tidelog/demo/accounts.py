@@ -161,8 +161,8 @@ def _judge_audit(findings: _Findings, audit: Mapping[str, Any], sent: list[Strea
     kept = sum(audit["classes"].get("kept", {}).values())
     acknowledged = sum(each.outcome == OK for each in sent)
     excused = sum(audit["findings"].get(name, 0) for name in ("lost", "misplaced"))
-    if audit["told"] != len(sent):
-        text = f"the journal has {audit['told']} records, {len(sent)} were sent"
+    if audit["answered"] != len(sent):
+        text = f"the journal has {audit['answered']} records, {len(sent)} were sent"
         findings.add("not in the journal", text)
     if kept + excused != acknowledged:
         text = f"{acknowledged} were acknowledged; {kept} are kept and {excused} are not"

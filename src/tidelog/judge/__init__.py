@@ -8,5 +8,5 @@
 | reader_answers, stale, metadata_answers | the checks of what clients were answered |
 | history_checks | all of them over one history |
 | cluster/ | invariants of a running cluster, after every step |
-| lone_broker/ | a single broker and its disk |
+| groups/ | consumer groups: ownership, commits, generations |
 """

@@ -7,6 +7,8 @@ several ways has a text for each. The audit makes its evidence in Spark, as colu
 kinds that only the audit finds have no text here.
 """
 
+# Size: one catalogue, in the order of docs/anomalies.md.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -77,18 +79,14 @@ LOST = _kind(
     "acknowledged, but not in the log",
     "{payload!r} of {writer} was answered ok at offset {offset} (acks={acks}), absent from "
     "[{log_start_offset}, {log_end_offset})",
-    "offset {offset} held {payload!r}; the final log is [{log_start_offset}, {log_end_offset})",
+    "{payload!r} of {writer} was answered ok at an unknown offset (acks={acks}), absent from "
+    "[{log_start_offset}, {log_end_offset})",
 )
 READ_THEN_LOST = _kind(
     "read then lost",
     "given to a reader, later absent from the log or replaced",
     "a reader was given {payload!r} at offset {offset}, now nothing is there",
     "a reader was given {payload!r} at offset {offset}, now {replaced_by!r} is there",
-)
-CHANGED = _kind(
-    "changed",
-    "an offset held one record, and later another",
-    "offset {offset} held {payload!r}, then {replaced_by!r}",
 )
 HEAD_MISSING = _kind(
     "head missing",
@@ -122,7 +120,6 @@ CORRUPT = _kind(
     "corrupt",
     "a batch with a wrong checksum, on a replica or as given to a reader",
     "{reader}: bad checksum at offset {offset}",
-    "bad checksum at offset {offset}",
 )
 CORRUPTION_SPREAD = _kind(
     "corruption spread",
@@ -144,9 +141,6 @@ GAP = _kind(
     "gap",
     "a reader was led past a record that is in the log",
     "{reader} was given offset {offset}, but never {skipped_offset} before it",
-    "offset {skipped_offset} left out of an answer from {start_offset} on",
-    "nothing given at {start_offset}, high watermark {high_watermark}",
-    "offset {start_offset} is there, but was refused as out of range",
 )
 NON_MONOTONIC = _kind(
     "non-monotonic",
@@ -162,6 +156,16 @@ STALE = _kind(
     "{leader_epoch}",
     "{reader} was answered that the log ends at {end_offset} in leader epoch {leader_epoch}; "
     "everything before {acknowledged_end_offset} was acknowledged before",
+)
+DIRTY_READ = _kind(
+    "dirty read",
+    "a reader was given a record, or an end of the log, that was not committed yet",
+    "{reader} was given {payload!r} of leader epoch {leader_epoch} at offset {offset}; leaders "
+    "had committed up to {high_watermark}",
+    "{reader} was given {payload!r} at offset {offset}; the answer itself says that the high "
+    "watermark is {high_watermark}",
+    "{reader} was answered that the log ends at {end_offset} in leader epoch {leader_epoch}; its "
+    "high watermark was {high_watermark}",
 )
 HIDDEN = _kind("hidden", "committed, but brokers tell their readers to skip it")
 ABORTED_BUT_READ = _kind("aborted but read", "of an aborted transaction, but readers get it")
@@ -184,6 +188,128 @@ TOPIC_RESURRECTED = _kind(
     "topic {topic} ({topic_id}), deleted at {answered_us} us",
 )
 
+# Compaction, on replicas and as readers see it.
+
+COMPACTED_AWAY = _kind(
+    "compacted away",
+    "a record went, by compaction or a crash in the middle of it, that no later one replaces",
+    "node {node} no longer has {payload!r} of key {key!r} at offset {offset}",
+)
+COMPACTED_TOO_SOON = _kind(
+    "compacted too soon",
+    "compaction counted records that may be taken back, or are younger than min.compaction.lag.ms",
+    "node {node} has removed offset {offset} of key {key!r}, replaced at or above {fence} only",
+    "node {node} has removed offset {offset} of key {key!r}, which is {age_ms} ms old",
+)
+TOMBSTONE_TOO_SOON = _kind(
+    "tombstone gone too soon",
+    "a tombstone went before every reader had delete.retention.ms to see it",
+    "node {node} has removed the tombstone of {key!r} at offset {offset} after {age_ms} ms",
+    "{reader} was given {payload!r} of key {key!r}, but not the tombstone at {offset}",
+)
+CHANGED_BY_COMPACTION = _kind(
+    "changed by compaction",
+    "an offset holds another record than it did before",
+    "node {node} has {payload!r} at offset {offset}, which was {payload_before!r}",
+    "{reader} was given {payload!r} at offset {offset}, which was {payload_before!r}",
+)
+CAME_BACK = _kind(
+    "came back",
+    "a record is there again that compaction had removed",
+    "node {node} has {payload!r} of key {key!r} again, at offset {offset}",
+)
+NEWEST_MISSING = _kind(
+    "newest missing",
+    "a reader of the whole log was not given the newest value of a key",
+    "{reader} read [{start_offset}, {end_offset}) without {payload!r} of key {key!r} at {offset}",
+)
+COMPACTED_DIFFERENTLY = _kind(
+    "compacted differently",
+    "two replicas at rest have different newest values of a key",
+    "key {key!r} is {payload!r} on node {node}, {other_payload!r} on node {other_node}",
+)
+
+# Consumer groups, as their members and tools see them.
+
+OWNED_TWICE = _kind(
+    "owned twice",
+    "two members of a group own the same partition",
+    "group {group}, generation {generation}: {first}, then {second}",
+    "group {group}: {second} was given it in epoch {epoch}, {first} has it and is answered so in "
+    "epoch {first_epoch}",
+)
+UNOWNED = _kind(
+    "unowned",
+    "a group with living members does not own a partition, long after the last fault",
+    "group {group}: nobody of {members} owns it",
+)
+COMMIT_FORGOTTEN = _kind(
+    "commit forgotten",
+    "a committed offset is gone, or an older one is in its place",
+    "group {group}: {reader} was given no offset, {committed!r} was committed before",
+    "group {group}: {reader} was given {token!r}, {committed!r} was committed after it",
+)
+DELETED_OFFSET_BACK = _kind(
+    "deleted offset back",
+    "an offset that was deleted is there again",
+    "group {group}: {reader} was given {token!r}, which was deleted before",
+)
+OFFSET_INVENTED = _kind(
+    "offset invented",
+    "a committed offset that nobody committed",
+    "group {group}: {reader} was given {offset} with {token!r}",
+)
+FENCED_COMMIT = _kind(
+    "fenced commit",
+    "a commit was answered ok though its member had been fenced before",
+    "group {group}: {member} committed in generation {generation}, after {later_member} was given "
+    "its assignment of generation {later_generation}",
+    "group {group}: {member} committed in epoch {epoch}, after it had released the partition and "
+    "come to epoch {later_epoch}",
+    "group {group}: {member} committed in epoch {epoch}, after {later_member} was given the "
+    "partition in epoch {later_epoch}",
+)
+REFUSED_COMMIT = _kind(
+    "refused commit",
+    "a commit was refused, but it counts",
+    "group {group}: {token!r} of {member} was refused with {error}, then fetched",
+)
+GENERATION_DENIED = _kind(
+    "generation denied",
+    "a later coordinator contradicts a generation that was given to a member",
+    "group {group}: {member} was let into generation {generation}, after {member_before} was given "
+    "its assignment of generation {generation_before}",
+    "group {group}: {member} was given {assigned_before} in generation {generation}, then "
+    "{assigned}",
+)
+EPOCH_DENIED = _kind(
+    "member epoch denied",
+    "a later coordinator contradicts an epoch that was given to a member",
+    "group {group}: {member} was let into epoch {epoch}, after {member_before} was in epoch "
+    "{epoch_before}",
+    "group {group}: {member} was fenced in epoch {epoch_before}, which it had just been answered",
+)
+UNANSWERED = _kind(
+    "unanswered",
+    "a request was not answered over a connection that stood",
+    "{client} asked broker {broker}: {request}",
+)
+DELIVERED_AFTER_COMMIT = _kind(
+    "delivered after commit",
+    "a member began before what its group had committed when the partition was assigned",
+    "group {group}: {member} was given offset {offset}, but {committed_offset} was committed",
+)
+DELIVERED_TWICE = _kind(
+    "delivered twice",
+    "members of a group were given a record more than once",
+    "group {group}: {payload!r} at offset {offset} by {first}, then by {second}",
+)
+SKIPPED = _kind(
+    "skipped",
+    "a record lies before a group's position, but no member was given it",
+    "group {group}: {payload!r} at offset {offset}, the group is at {position}",
+)
+
 # Replicas on disk, and what a sink published: the audit's own.
 
 DIVERGED = _kind("diverged", "replicas differ in what is committed")
@@ -200,6 +326,12 @@ ONE_LEADER = _kind(
     "two nodes, or one node before and after a restart, led in one leader epoch",
     "leader epoch {leader_epoch}: first {first}, then {second}",
     "metadata names {first_leader} and {second_leader} for {leader_epoch}",
+)
+PAUSED_LEADER_ASKS = _kind(
+    "a leader that was paused asks first",
+    "a leader took a write after a pause in which another was elected",
+    "{leader}, paused from {paused_us} to {resumed_us} us, wrote offset {offset} in leader epoch "
+    "{leader_epoch}",
 )
 ELECTION_ALLOWED = _kind(
     "elections are clean or allowed",
@@ -234,11 +366,23 @@ LOG_MATCHING = _kind(
     "node {node} has {found}, another had {expected}",
     "node {node}: before {batch} stands {found}, elsewhere {expected}",
 )
+CUT_TOO_DEEP = _kind(
+    "a follower cuts only what its leader does not share",
+    "a follower dropped records that its leader has as well, and that may be committed",
+    "node {node} cut its log to {end_offset}, but shares everything before {shared_end_offset} "
+    "with leader {leader}",
+)
 PRODUCER_STATE = _kind(
     "producer state matches the log",
     "a replica remembers another batch of a producer than its log holds",
     "node {node}: {found} is not in its log",
     "node {node}: {found}, but its log has {expected}",
+)
+SYNCED_IS_DURABLE = _kind(
+    "what a log calls synced is on its disk",
+    "a log vouches for records that a power loss may take, or need not look for them afterwards",
+    "node {node} has synced up to {synced_end_offset} and recovers from {recovery_point}, but on "
+    "its disk are only those before {durable_end_offset}",
 )
 BEHIND_MAXIMAL_ISR = _kind(
     "the high watermark stays behind the maximal in-sync set",
@@ -282,6 +426,12 @@ QUORUM_SUPERSET = _kind(
     "a replica can be elected for which the leader does not wait",
     "leader {leader} waits for {maximal_isr}, electable are {electable}",
 )
+REASSIGNMENT_IN_ORDER = _kind(
+    "replicas are added, come into sync, and only then replace others",
+    "a reassignment skipped a step",
+    "{what}: replicas {before} -> {after}, adding {adding}, in sync {isr}, "
+    "leader epoch {leader_epoch}",
+)
 JOINED_AS_ITSELF = _kind(
     "who joins the in-sync set is the process that fetched",
     "a restarted broker joined the in-sync set for what its former process fetched",
@@ -323,6 +473,12 @@ QUORUM_MAJORITY = _kind(
     "committed is {committed_end_offset}, held is {held}",
 )
 
+STRANGER_SERVED = _kind(
+    "only nodes are served as nodes",
+    "somebody who did not prove to be a node was served what only nodes may ask",
+    "{node} served {request}",
+)
+
 # How a run of the simulator itself can fail.
 
 UNEXPECTED_ANSWER = _kind(
@@ -335,4 +491,3 @@ NOT_RECOVERED = _kind(
     "{reason}: {missing}",
 )
 CRASHED = _kind("crashed", "a broker, or the simulator, raised an exception", "{error}: {message}")
-HOLE = _kind("hole", "the final log skips offsets", "offsets are missing from {offset} on")

@@ -10,13 +10,16 @@ may go only by
   lost its own tail: a power loss with a page cache, a wiped disk.
 
 A record that only a leader vouched for (acks=1, not yet given to any reader) may go by any election
-whose winner does not hold it, also when the old leader answered after it, unaware. Whoever retries
-without idempotence may repeat and reorder. An idempotent producer may repeat a batch under a new
-producer epoch of its own if a replica began again from a snapshot while the batch had no outcome:
-as in Kafka, that remembers only the newest batch of each producer, and refuses an older one that is
-sent again. A batch that
-decayed under one replica may reach readers, who see it by its checksum. A write of unknown fate
-needs no excuse: it may be there once or not at all.
+whose winner does not hold it, also when the old leader answered after it, unaware. But a leader
+that was paused for longer than its session must ask before it answers; and one that is elected
+again without another one in between holds it, unless it lost its tail.
+
+Whoever retries without idempotence may repeat and reorder. An idempotent producer may repeat a
+batch under a new producer epoch of its own if a replica began again from a snapshot while the
+batch, or another one that was under way with it, had no outcome: as in Kafka, that remembers only
+the newest batch of each producer, and refuses an older one that is sent again. A batch that decayed
+under one replica may reach readers, who see it by its checksum. A write of unknown fate needs no
+excuse: it may be there once or not at all.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 
 from tidelog.judge.history import CallOutcome, Wrote
 
@@ -48,6 +52,8 @@ class ElectionHeld:
     election: ElectionSource
     kept_end_offset: int
     """Up to here the new leader's log is what its predecessor's was."""
+    predecessor: int | None = None
+    """Who led before; None: nobody did."""
     believed_until_us: int = 0
     """When the last of its predecessors heard that it leads no more: until then it may have
     answered writers that asked for no more than its own copy."""
@@ -98,6 +104,11 @@ class BatchDamaged:
 Excuse = ElectionHeld | TailLost | Retries | BatchesForgotten | BatchDamaged
 
 
+def _end_us(write: Wrote) -> float:
+    """Until when the write was under way; one of unknown fate may still be."""
+    return inf if write.outcome is CallOutcome.UNKNOWN else write.at_us
+
+
 class Excuses:
     """Answers whether something that went wrong was to be expected."""
 
@@ -135,6 +146,7 @@ class Excuses:
         return any(
             elected.kept_end_offset <= offset
             and since_us <= max(elected.at_us, elected.believed_until_us)
+            and (elected.leader != elected.predecessor or self._lost(elected, offset, since_us))
             for elected in self._elections.get(partition, ())
         )
 
@@ -157,12 +169,27 @@ class Excuses:
     def retries(self, writer: str) -> bool:
         return writer in self._retrying
 
-    def may_repeat_under_new_epoch(self, write: Wrote) -> bool:
-        """Whether a replica forgot the batch while its writer still tried to have it written."""
-        until_us = None if write.outcome is CallOutcome.UNKNOWN else write.at_us
+    def may_repeat_under_new_epoch(self, write: Wrote, writes: Iterable[Wrote]) -> bool:
+        """Whether a replica forgot a batch of its writer that was under way together with this one.
+
+        1. Batches 18 and 20 are stored, their answers are lost. A follower restarts from a
+           snapshot, which knows 20 and no longer 18; then 21 is stored.
+        2. That follower is elected. The writer sends 18 again, and is refused.
+        3. It raises its producer epoch, and repeats all that had no outcome: also 21, which nobody
+           has forgotten.
+        """
         return any(
-            write.invoked_us <= forgotten.at_us
-            and (until_us is None or forgotten.at_us <= until_us)
+            self._is_forgotten(other)
+            for other in writes
+            if (other.writer, other.partition) == (write.writer, write.partition)
+            and other.invoked_us <= _end_us(write)
+            and write.invoked_us <= _end_us(other)
+        )
+
+    def _is_forgotten(self, write: Wrote) -> bool:
+        """Whether a replica forgot the batch while its writer still tried to have it written."""
+        return any(
+            write.invoked_us <= forgotten.at_us <= _end_us(write)
             for forgotten in self._forgotten.get(write.partition, ())
         )
 
@@ -174,6 +201,15 @@ class Excuses:
             and (until_us is None or elected.at_us <= until_us)
         ]
 
+    def _lost(self, elected: ElectionHeld, offset: int, since_us: int) -> bool:
+        """Whether the winner lost its own copy of a record that it had at that time or later."""
+        return any(
+            lost.broker_id == elected.leader
+            and lost.floor_offset <= offset
+            and since_us <= lost.at_us <= elected.at_us
+            for lost in self._tails.get(elected.partition, ())
+        )
+
     def _lost_its_tail(self, elected: ElectionHeld, offset: int) -> bool:
         return any(
             lost.broker_id == elected.leader
@@ -182,6 +218,3 @@ class Excuses:
             and (lost.until_us is None or lost.until_us >= elected.at_us)
             for lost in self._tails.get(elected.partition, ())
         )
-
-
-NO_EXCUSES = Excuses()

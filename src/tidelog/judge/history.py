@@ -4,11 +4,7 @@ Operations stand in the order of their completion. A write has one of three outc
 with its offset), `refused` (known not to have happened) and `unknown` (nobody knows, it may be in
 the log once or not at all). Payloads are unique names: the same payload twice is a duplicate.
 
-For a lone broker, excuses are operations too, recorded by whoever did the damage. After a
-`PowerLost` records at and above the floor may be missing, unless their answer promised to survive
-it: always a suffix, never a hole; only with a floor of 0, when nothing was safe, the head may go,
-too. A `MediumDamaged` range may be unreadable, and everything behind it may be cut off. What
-excuses a replicated partition is given to the judge apart from the history: see excuses.py.
+What lets records go is given to the judge apart from the history: see excuses.py.
 """
 
 from __future__ import annotations
@@ -33,13 +29,6 @@ class WriteAcks(Enum):
     NONE = "0"
     LEADER = "1"
     ALL = "all"
-
-
-class Survives(Enum):
-    """What an ok answer of a lone broker promises that the records outlive."""
-
-    KILL = "kill"
-    POWER_LOSS = "power loss"
 
 
 class Sequence32(NamedTuple):
@@ -69,7 +58,6 @@ class Wrote:
     payloads: tuple[str, ...]
     outcome: CallOutcome
     base_offset: int | None = None
-    survives: Survives = Survives.KILL
     error: str | None = None
     writer: str = "?"
     acks: WriteAcks = WriteAcks.ALL
@@ -87,6 +75,7 @@ class RecordsRead:
     start_offset: int
     records: tuple[Seen, ...]
     high_watermark: int
+    """As the answer says; where it is not known, the end of what was given."""
     log_start_offset: int
     corrupt_offset: int | None = None
     """The base offset of a batch whose checksum was wrong; reading stopped before it."""
@@ -95,16 +84,6 @@ class RecordsRead:
     """What the reader told the broker about the leadership that it knows."""
     served_leader_epoch: int | None = None
     """In which leadership the broker answered, where somebody could see it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetRefused:
-    """A reader was told that its offset is out of range."""
-
-    at_us: int
-    invoked_us: int
-    partition: str
-    start_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,39 +113,25 @@ class EndOffsetListed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HighWatermarkSet:
+    """A leader began with this high watermark, or moved it there: recorded by whoever can see it.
+
+    Where a partition has none in the history, nobody looked.
+    """
+
+    at_us: int
+    partition: str
+    leader_epoch: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadDeleted:
     """Somebody may remove records below this offset from now on; None: as many as it likes."""
 
     at_us: int
     partition: str
     below_offset: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerLost:
-    """Unsynced data may be gone; the broker itself had called everything below the floor safe."""
-
-    at_us: int
-    partition: str
-    floor_offset: int
-    because: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MediumDamaged:
-    """The medium changed bytes of the batch [start_offset, end_offset).
-
-    Nobody may be given its records as if they were right, and nothing else is excused: what lies
-    behind it must be given to whoever asks for it. Written down again at every unclean end of the
-    broker, with `may_be_cut`: its recovery may find the bad batch and cut it off with everything
-    behind it, whatever was promised.
-    """
-
-    at_us: int
-    partition: str
-    start_offset: int
-    end_offset: int
-    may_be_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,12 +178,10 @@ class TopicsListed:
 Operation = (
     Wrote
     | RecordsRead
-    | OffsetRefused
     | Moved
     | EndOffsetListed
+    | HighWatermarkSet
     | HeadDeleted
-    | PowerLost
-    | MediumDamaged
     | FinalLog
     | ProducerIdGiven
     | TopicRequested

@@ -1,10 +1,11 @@
-"""Every check of a history of a replicated cluster, and the judge that applies them all."""
+"""Every check of a history of clients, and the judge that applies them all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from tidelog.judge.anomalies import Anomaly
+from tidelog.judge.dirty_read import dirty_read
 from tidelog.judge.excuses import Excuse, Excuses
 from tidelog.judge.history import History
 from tidelog.judge.lost_records import head_missing, lost, read_then_lost
@@ -21,6 +22,7 @@ CHECKS: tuple[Callable[[History, Excuses], list[Anomaly]], ...] = (
     reordered,
     gap,
     stale,
+    dirty_read,
     non_monotonic,
     misplaced,
     refused_but_present,

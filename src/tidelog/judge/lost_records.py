@@ -15,9 +15,14 @@ from tidelog.judge.history import (
     Wrote,
 )
 
+_BEYOND_EVERY_LOG = 2**62
+
 
 def lost(history: History, excuses: Excuses) -> list[Anomaly]:
-    """Every write that was answered ok is in the final log of its partition."""
+    """Every write that was answered ok is in the final log of its partition.
+
+    Also one whose offset is unknown, while nothing was deleted from the head of the log.
+    """
     finals = {op.partition: op for op in history if isinstance(op, FinalLog)}
     present = {
         (final.partition, record.payload) for final in finals.values() for record in final.records
@@ -28,11 +33,11 @@ def lost(history: History, excuses: Excuses) -> list[Anomaly]:
         if not isinstance(write, Wrote) or write.outcome is not CallOutcome.OK:
             continue
         final = finals.get(write.partition)
-        if final is None or write.base_offset is None or write.acks is WriteAcks.NONE:
+        if final is None or write.acks is WriteAcks.NONE:
             continue
-        for offset, payload in enumerate(write.payloads, write.base_offset):
+        for offset, payload in enumerate(write.payloads, _first_offset(write)):
             key = (write.partition, payload)
-            if key in present or offset < final.log_start_offset:
+            if key in present or _may_be_deleted(write, offset, final):
                 continue
             since_us = committed_us.get(key)
             if since_us is None:
@@ -44,6 +49,16 @@ def lost(history: History, excuses: Excuses) -> list[Anomaly]:
             if not may_go:
                 found.append(_lost(write, payload, offset, final))
     return found
+
+
+def _first_offset(write: Wrote) -> int:
+    """Whatever excuses the loss of any offset excuses that of an unknown one."""
+    return _BEYOND_EVERY_LOG if write.base_offset is None else write.base_offset
+
+
+def _may_be_deleted(write: Wrote, offset: int, final: FinalLog) -> bool:
+    start = final.log_start_offset
+    return start > 0 if write.base_offset is None else offset < start
 
 
 def _committed_since(history: History) -> dict[tuple[str, str], int]:
@@ -61,12 +76,13 @@ def _committed_since(history: History) -> dict[tuple[str, str], int]:
 
 
 def _lost(write: Wrote, payload: str, offset: int, final: FinalLog) -> Anomaly:
+    at = {} if write.base_offset is None else {"offset": offset}
     return LOST.found(
         at_us=final.at_us,
         partition=write.partition,
         payload=payload,
         writer=write.writer,
-        offset=offset,
+        **at,
         acks=write.acks.value,
         log_start_offset=final.log_start_offset,
         log_end_offset=final.end_offset,

@@ -9,7 +9,7 @@ from tidelog.judge.anomalies import (
     Anomaly,
     AnomalyKind,
 )
-from tidelog.judge.excuses import NO_EXCUSES, Excuses
+from tidelog.judge.excuses import Excuses
 from tidelog.judge.history import (
     CallOutcome,
     History,
@@ -19,7 +19,7 @@ from tidelog.judge.history import (
 )
 
 
-def producer_id_reused(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
+def producer_id_reused(history: History, excuses: Excuses) -> list[Anomaly]:
     """Producer ids are unique for ever, over every restart (D4-I3, N23)."""
     given: set[tuple[int, int]] = set()
     found = []
@@ -36,7 +36,7 @@ def producer_id_reused(history: History, excuses: Excuses = NO_EXCUSES) -> list[
     return found
 
 
-def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
+def topic_forgotten(history: History, excuses: Excuses) -> list[Anomaly]:
     """A creation that was answered ok shows in every later list, until a deletion is asked for."""
     deletions = [op for op in history if isinstance(op, TopicRequested) and not op.is_creation]
     created: list[TopicRequested] = []
@@ -64,7 +64,7 @@ def topic_forgotten(history: History, excuses: Excuses = NO_EXCUSES) -> list[Ano
     return found
 
 
-def topic_resurrected(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
+def topic_resurrected(history: History, excuses: Excuses) -> list[Anomaly]:
     """The id of a topic whose deletion was answered ok never shows again."""
     deleted: list[TopicRequested] = []
     found: list[Anomaly] = []

@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tidelog.judge.anomalies import REORDERED, Anomaly
-from tidelog.judge.excuses import NO_EXCUSES, Excuses
+from tidelog.judge.excuses import Excuses
 from tidelog.judge.history import FinalLog, History, RecordsRead, Seen, Wrote
 
 _Evidence = dict[str, Any]
 
 
-def reordered(history: History, excuses: Excuses = NO_EXCUSES) -> list[Anomaly]:
+def reordered(history: History, excuses: Excuses) -> list[Anomaly]:
     """Offsets strictly increase; so do the sequences of one producer epoch (D4-O9, D4-I8).
 
     And the records of a writer that promises an order stand in the order of its writes.
@@ -72,7 +72,9 @@ def _writes(
         before = newest.get(write.writer)
         if before is not None and current[:2] < before[:2]:
             is_new_epoch = current.producer_epoch > before.producer_epoch
-            if not is_new_epoch or not excuses.may_repeat_under_new_epoch(write):
+            if not is_new_epoch or not excuses.may_repeat_under_new_epoch(
+                write, (each for each, _, _ in orders.values())
+            ):
                 evidence.append(
                     {
                         "writer": write.writer,

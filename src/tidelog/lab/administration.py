@@ -1,4 +1,4 @@
-"""What an administrator asks for in a story: topics with given replicas, settings, elections."""
+"""What an administrator asks for in a story: topics on brokers, moves, settings, elections."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+)
+from tidelog.core.wire.messages.api_45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 from tidelog.core.wire.messages.api_57_update_features import (
     FeatureUpdateKey,
@@ -84,6 +90,18 @@ def elect(lab: Lab, kind: str, index: int) -> ErrorCode:
     assert isinstance(answer, ElectLeadersResponse), answer
     assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
     return ErrorCode(answer.replica_election_results[0].partition_result[0].error_code)
+
+
+def reassign(lab: Lab, replicas: Sequence[int] | None, index: int) -> ErrorCode:
+    """AlterPartitionReassignments for one partition of the story's topic; None cancels."""
+    partition = ReassignablePartition(
+        partition_index=index, replicas=None if replicas is None else list(replicas)
+    )
+    topic = ReassignableTopic(name=lab.topic.name, partitions=[partition])
+    answer = lab.ask_any(AlterPartitionReassignmentsRequest(topics=[topic], timeout_ms=5_000), 0)
+    assert isinstance(answer, AlterPartitionReassignmentsResponse), answer
+    assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
+    return ErrorCode(answer.responses[0].partitions[0].error_code)
 
 
 def configure(lab: Lab, topic: Topic, name: str, value: str) -> None:

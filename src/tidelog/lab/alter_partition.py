@@ -51,6 +51,7 @@ def alter_isr(
     leader_epoch: int,
     partition_epoch: int,
     isr: Mapping[int, int],
+    as_member: bool = True,
 ) -> ErrorCode:
     """Ask for an ISR (broker → broker epoch) as a leader does; returns the controller's answer."""
     partition = AlterPartitionRequestPartition(
@@ -67,7 +68,7 @@ def alter_isr(
         broker_epoch=broker_epoch(lab, controller, leader),
         topics=[by_topic],
     )
-    answer = lab.ask(controller, request, ALTER_PARTITION_VERSION)
+    answer = lab.ask(controller, request, ALTER_PARTITION_VERSION, as_member=as_member)
     assert isinstance(answer, AlterPartitionResponse), answer
     if answer.error_code != ErrorCode.NONE:
         return ErrorCode(answer.error_code)

@@ -2,11 +2,15 @@
 
 The checks are the judge's, with no excuse given: a story itself says which loss it expects, and
 names it. A write that was tried several times counts once, by the best answer that its writer got.
+Reads are the story's consumers', every fetch that the story made as a consumer to look at a
+broker, and, in the end, those of a consumer that the audit itself sends through the whole
+partition. The report says how many there were.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
@@ -29,10 +33,13 @@ from tidelog.judge.history import (
     Wrote,
 )
 from tidelog.judge.history_checks import judge
+from tidelog.lab.clients import LabConsumer
+from tidelog.lab.engine import OBSERVER
+from tidelog.lab.evidence import LogEntry, entries
+from tidelog.lab.members import LabMember
 from tidelog.lab.writers import WrittenBatch, write_answer
 
 if TYPE_CHECKING:
-    from tidelog.lab.evidence import LogEntry
     from tidelog.lab.lab import Lab
 
 BY_PAYLOAD = (LOST, READ_THEN_LOST, DUPLICATED, REORDERED)
@@ -65,10 +72,23 @@ CLEAN = LabVerdict()
 def audit(lab: Lab, *, index: int = 0) -> LabVerdict:
     """The verdict over partition `index` of the story's topic, as its leader now gives it."""
     partition = f"{lab.topic.name}-{index}"
-    history = [*_writes(lab, partition), *_sends(lab, partition), *_reads(lab, partition)]
+    final = final_log(lab, partition, index)
+    reads = [
+        *_consumed([*lab.consumers_made, *lab.members_made], partition),
+        *_fetched(lab, partition),
+        *_consumed([_read_through(lab, index, final)], partition),
+    ]
+    history: list[Operation] = [
+        *(each for each in lab.engine.high_watermarks() if each.partition == partition),
+        *_writes(lab, partition),
+        *_sends(lab, partition),
+        *reads,
+    ]
     history.sort(key=lambda operation: operation.at_us)
-    history.append(_final(lab, partition, index))
+    history.append(final)
     found = judge(history)
+    readers = {OBSERVER, *(each.reader for each in reads if isinstance(each, RecordsRead))}
+    lab.checks.report.reads_judged[partition] = len(readers)
     others = [each for each in found if each.kind not in BY_PAYLOAD]
     return LabVerdict(
         lost=_payloads(found, LOST),
@@ -89,9 +109,24 @@ def _payloads(found: list[Anomaly], kind: AnomalyKind) -> tuple[str, ...]:
 
 def _writes(lab: Lab, partition: str) -> list[Operation]:
     return [
-        _wrote(batch, partition)
+        wrote
         for batch in lab.batches
         if f"{batch.topic.name}-{batch.index}" == partition
+        for wrote in _answers_to(batch, partition)
+    ]
+
+
+def _answers_to(batch: WrittenBatch, partition: str) -> list[Operation]:
+    """The write by its best answer; an ok answer with another offset is one more promise."""
+    wrote = _wrote(batch, partition)
+    answers = [answer for answer in map(write_answer, batch.tries) if answer is not None]
+    others = {answer.offset for answer in answers if answer.is_ok} - {wrote.base_offset}
+    return [
+        wrote,
+        *(
+            replace(wrote, base_offset=offset)
+            for offset in sorted(each for each in others if each is not None)
+        ),
     ]
 
 
@@ -128,7 +163,8 @@ def _sends(lab: Lab, partition: str) -> list[Operation]:
     ]
 
 
-def _reads(lab: Lab, partition: str) -> list[Operation]:
+def _consumed(consumers: Iterable[LabConsumer | LabMember], partition: str) -> list[Operation]:
+    """What consumers were given; the high watermark of each answer is the client's secret."""
     return [
         RecordsRead(
             at_us=got.at_us,
@@ -138,15 +174,47 @@ def _reads(lab: Lab, partition: str) -> list[Operation]:
             records=(Seen(got.offset, (got.value or b"").decode(), leader_epoch=got.leader_epoch),),
             high_watermark=got.offset + 1,
             log_start_offset=0,
-            reader=consumer.name,
+            reader=reader,
         )
-        for consumer in lab.consumers_made
-        for got in consumer.got
+        for consumer in consumers
+        for reader, got in consumer.reads()
         if f"{got.topic}-{got.index}" == partition
     ]
 
 
-def _final(lab: Lab, partition: str, index: int) -> FinalLog:
+def _fetched(lab: Lab, partition: str) -> list[Operation]:
+    """What the story was given when it looked: each answer is a reader of its own."""
+    history: list[Operation] = []
+    given = [each for each in lab.evidence.consumer_fetches() if each.partition == partition]
+    for number, each in enumerate(given):
+        found = [_seen(entry) for entry in entries(each.answer.records)]
+        records = tuple(record for record in found if record.offset >= each.offset)
+        reader = f"fetch {number} from {each.node}"
+        if records:
+            history.append(
+                RecordsRead(
+                    at_us=each.at_us,
+                    invoked_us=each.invoked_us,
+                    partition=partition,
+                    start_offset=records[0].offset,
+                    records=records,
+                    high_watermark=each.answer.high_watermark,
+                    log_start_offset=max(each.answer.log_start_offset, 0),
+                    reader=reader,
+                )
+            )
+    return history
+
+
+def _read_through(lab: Lab, index: int, final: FinalLog) -> LabConsumer:
+    """A consumer that reads the whole partition, as any client would."""
+    reader = LabConsumer(lab, OBSERVER, {}, index=index)
+    reader.read_to(final.end_offset)
+    return reader
+
+
+def final_log(lab: Lab, partition: str, index: int) -> FinalLog:
+    """All that can be read of a partition, from its leader of now."""
     leader = lab.leader(index)
     assert leader is not None, "an audit needs a leader to read from"
     lab.until(

@@ -6,7 +6,7 @@ for what becomes of each, and reads the outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidelog.client.producer.outcome import SendOk, SendRefused
@@ -96,12 +96,13 @@ class LabProducer:
 class LabConsumer:
     """A consumer that a story can wait for."""
 
-    def __init__(self, lab: Lab, name: str, config: Mapping[str, str]) -> None:
+    def __init__(self, lab: Lab, name: str, config: Mapping[str, str], *, index: int = 0) -> None:
         self._lab = lab
+        self._index = index
         self.name = name
         self.config = {"auto.offset.reset": "earliest", **config}
         self.handle = lab.engine.consumer(name, self.config)
-        self.handle.assign([(lab.topic.name, 0)])
+        self.handle.assign([(lab.topic.name, index)])
         self.got: list[Consumed] = []
 
     @property
@@ -110,10 +111,14 @@ class LabConsumer:
 
     @property
     def position(self) -> int | None:
-        return self.handle.position(self._lab.topic.name, 0)
+        return self.handle.position(self._lab.topic.name, self._index)
+
+    def reads(self) -> Iterator[tuple[str, Consumed]]:
+        """What it was given, each with the name by which the audit knows the reader."""
+        return ((self.name, got) for got in self.got)
 
     def seek(self, offset: int, *, leader_epoch: int | None = None) -> None:
-        self.handle.seek(self._lab.topic.name, 0, offset, leader_epoch=leader_epoch)
+        self.handle.seek(self._lab.topic.name, self._index, offset, leader_epoch=leader_epoch)
 
     def read_for(self, duration_ms: int) -> list[Consumed]:
         """Poll for the given time, and return what came."""

@@ -13,10 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from tidelog.client.group.offset_commits import CommitOutcome
+from tidelog.client.group.offset_requests import OffsetAndMetadata
 from tidelog.cluster.layout import NodePlan
 from tidelog.core.model.exceptions import TidelogError
+from tidelog.core.model.ids import TopicPartition
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import ENGINES_OF_VERB, EVERYWHERE, OURS
+from tidelog.judge.history import HighWatermarkSet
 
 OBSERVER = "observer"
 """The client host that collects evidence. No fault touches it."""
@@ -138,6 +142,63 @@ class ConsumerHandle(Protocol):
         """What there is now, or the exception that Java's poll would raise."""
 
 
+class MemberAssigned(NamedTuple):
+    """A group gave a member its partitions."""
+
+    at_us: int
+    generation: int
+    member_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+class CommitHandle(Protocol):
+    """One commit of a member, and what became of it."""
+
+    @property
+    def offsets(self) -> Mapping[TopicPartition, OffsetAndMetadata]: ...
+
+    @property
+    def outcome(self) -> CommitOutcome | None:
+        """None while nobody knows."""
+
+    @property
+    def over_us(self) -> int | None: ...
+
+
+class MemberHandle(Protocol):
+    """A Kafka consumer on a client host that is a member of a group.
+
+    It sends its heartbeats by itself, also while its program does not poll. It commits only when
+    it is told to, so not when partitions are revoked either.
+    """
+
+    @property
+    def assignments(self) -> Sequence[MemberAssigned]:
+        """All that it was ever given, oldest first."""
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...] | None:
+        """What it may read now; None while the group rebalances."""
+
+    def position(self, partition: TopicPartition) -> int | None: ...
+
+    def poll(self, records_max: int | None = None) -> list[Consumed]: ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int] | None, metadata: str) -> CommitHandle:
+        """These offsets, or where it stands in all that it owns; don't wait."""
+
+    def leave(self) -> None:
+        """It says goodbye; don't wait."""
+
+    def kill(self) -> None:
+        """SIGKILL: its sockets are closed, nothing is said."""
+
+    def pause(self) -> None:
+        """SIGSTOP: no heartbeat leaves, what it is told to do waits."""
+
+    def resume(self) -> None: ...
+
+
 class Engine(Protocol):
     """One world in which one cluster lives through one story."""
 
@@ -149,9 +210,19 @@ class Engine(Protocol):
         """Start every node; return when all brokers are registered and unfenced."""
 
     def ask(
-        self, node: int, request: Message, version: int, *, client: str, timeout_ms: int
+        self,
+        node: int,
+        request: Message,
+        version: int,
+        *,
+        client: str,
+        timeout_ms: int,
+        as_member: bool = False,
     ) -> Pending:
-        """Send a request on a connection of its own, and don't wait."""
+        """Send a request on a connection of its own, and don't wait.
+
+        As a member it proves first, with the secret of the cluster, to be one of the nodes.
+        """
 
     def tell(self, node: int, request: Message, version: int, *, client: str) -> None:
         """Send a request that is never answered: Produce with acks=0."""
@@ -159,6 +230,10 @@ class Engine(Protocol):
     def producer(self, name: str, config: Mapping[str, str]) -> ProducerHandle: ...
 
     def consumer(self, name: str, config: Mapping[str, str]) -> ConsumerHandle: ...
+
+    def member(
+        self, name: str, config: Mapping[str, str], topics: Sequence[str]
+    ) -> MemberHandle: ...
 
     # Time, in the story's milliseconds
 
@@ -171,6 +246,9 @@ class Engine(Protocol):
 
     def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
         """The limits within which a duration counts as this long: these, where time is virtual."""
+
+    def patience_ms(self, within_ms: float) -> float:
+        """How long to wait for what should come within this time: so long, where it is virtual."""
 
     def wall_ms(self) -> int:
         """The wall clock of the clients, which nobody moves."""
@@ -258,6 +336,9 @@ class Engine(Protocol):
     def happenings(self, node: int, kind: str) -> list[Happening]:
         """What the node wrote to its own trace, of one kind, oldest first."""
 
+    def high_watermarks(self) -> Sequence[HighWatermarkSet]:
+        """What every leader had committed at which time; nothing where nobody can see it."""
+
 
 WORDS: dict[str, tuple[str, ...]] = {
     "begin": EVERYWHERE,
@@ -265,9 +346,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "tell": EVERYWHERE,
     "producer": EVERYWHERE,
     "consumer": EVERYWHERE,
+    "member": EVERYWHERE,
     "now_us": EVERYWHERE,
     "pace": EVERYWHERE,
     "stretched": EVERYWHERE,
+    "patience_ms": EVERYWHERE,
     "wall_ms": EVERYWHERE,
     "pass_ms": EVERYWHERE,
     "wait": EVERYWHERE,
@@ -276,5 +359,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "log_files": EVERYWHERE,
     "requests": OURS,
     "happenings": OURS,
+    "high_watermarks": EVERYWHERE,
 }
 """Which engines understand which word; those of faults come from the table of faults."""

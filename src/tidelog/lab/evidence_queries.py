@@ -6,6 +6,7 @@ A story mostly has one partition, so the one that was made first is meant where 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tidelog.client.partition_requests import (
     fetch_answer,
@@ -66,6 +67,19 @@ class StoryScene:
         self.engine = engine
         self.layout = Layout(nodes=())
         self.topic: Topic | None = None
+        self.fetches: list[ConsumerFetch] = []
+        """What the story was given as a consumer, for its audit."""
+
+
+class ConsumerFetch(NamedTuple):
+    """One answer with records that a story got as a consumer."""
+
+    invoked_us: int
+    at_us: int
+    node: int
+    partition: str
+    offset: int
+    answer: PartitionData
 
 
 class EvidenceQueries:
@@ -92,10 +106,18 @@ class EvidenceQueries:
         *,
         client: str = OBSERVER,
         timeout_ms: int = ASK_TIMEOUT_MS,
+        as_member: bool = False,
     ) -> Message:
         """One question and its answer; Unanswered if there is none."""
         answer = self.wait_for(
-            self._engine.ask(node, request, version, client=client, timeout_ms=timeout_ms),
+            self._engine.ask(
+                node,
+                request,
+                version,
+                client=client,
+                timeout_ms=timeout_ms,
+                as_member=as_member,
+            ),
             within_ms=timeout_ms + 1_000,
         )
         if isinstance(answer, MissingAnswer):
@@ -127,8 +149,7 @@ class EvidenceQueries:
         self, what: str, condition: Callable[[], bool], *, within_ms: int = WITHIN_MS
     ) -> None:
         """Evaluate it repeatedly, a little less often each time. A silent broker counts as no."""
-        _, at_most_ms = self._engine.stretched(0, within_ms)
-        deadline_us = self._engine.now_us + at_most_ms * 1_000
+        deadline_us = self._engine.now_us + self._engine.patience_ms(within_ms) * 1_000
         poll_ms = 1
         while True:
             try:
@@ -240,7 +261,13 @@ class EvidenceQueries:
         """One raw fetch as a consumer, with the leader epoch that it believes in."""
         name, topic_id = self.topic.name, self.topic.topic_id
         request = fetch_request(name, index, offset, topic_id=topic_id, leader_epoch=leader_epoch)
-        return fetch_answer(self.ask(node, request, evidence.FETCH_VERSION, client=client))
+        invoked_us = self._engine.now_us
+        answer = fetch_answer(self.ask(node, request, evidence.FETCH_VERSION, client=client))
+        if answer.error_code == ErrorCode.NONE and answer.records:
+            at_us, partition = self._engine.now_us, f"{name}-{index}"
+            given = ConsumerFetch(invoked_us, at_us, node, partition, offset, answer)
+            self._scene.fetches.append(given)
+        return answer
 
     def log_start(self, node: int, index: int = 0) -> int:
         """The first offset that this broker still gives to anybody."""
@@ -307,6 +334,10 @@ class EvidenceQueries:
                 self.topic, self.requests(leader, FETCH, since_us=since_us, peer=follower)
             )
         )
+
+    def consumer_fetches(self) -> list[ConsumerFetch]:
+        """What the story was given so far when it fetched as a consumer."""
+        return self._scene.fetches
 
     def happenings(self, node: int, kind: str, *, since_us: int = 0) -> list[Happening]:
         """What a node wrote to its own trace, of one kind."""

@@ -1,19 +1,20 @@
 """A Lab is what a story is given: a cluster, its faults, its clients, evidence and checks.
 
 Each method is one word of a story, thin over the engine: nothing here knows in which world the
-story plays. Two parts have words of their own: checks.py what is claimed, evidence_queries.py what
-can be seen.
+story plays. Three parts have words of their own: checks.py what is claimed, evidence_queries.py and
+group_evidence.py what can be seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import overload
 
 from tidelog.client.partition_requests import init_producer_id_request
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.cluster.layout import NodePlan
 from tidelog.cluster.profiles import PROFILES
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.wire.messages.api_22_init_producer_id import InitProducerIdResponse
 from tidelog.core.wire.sentinels import ACKS_ALL
 from tidelog.lab import administration
@@ -23,6 +24,9 @@ from tidelog.lab.clients import LabConsumer, LabProducer
 from tidelog.lab.engine import Engine, Host, Layout
 from tidelog.lab.evidence import Topic
 from tidelog.lab.evidence_queries import EvidenceQueries, StoryScene, Unanswered
+from tidelog.lab.group_audit import GroupVerdict, audit_group
+from tidelog.lab.group_evidence import GroupEvidence
+from tidelog.lab.members import LabMember
 from tidelog.lab.report import Report
 from tidelog.lab.writers import PartitionWriter, WrittenBatch
 
@@ -39,7 +43,8 @@ class Lab:
         self._scene = StoryScene(engine)
         self.checks = checks = Checks(engine, report)
         self.evidence = evidence = EvidenceQueries(self._scene)
-        # The words of the two parts; each is documented there.
+        self.groups = groups = GroupEvidence(self._scene, evidence)
+        # The words of the parts; each is documented there.
         self.step, self.same, self.other = checks.step, checks.same, checks.other
         self.true, self.among, self.between = checks.true, checks.among, checks.between
         self.lasted = checks.lasted
@@ -60,9 +65,11 @@ class Lab:
         )
         self.epochs, self.producers = evidence.epochs, evidence.producers
         self.requests, self.follower_fetches = evidence.requests, evidence.follower_fetches
+        self.coordinator, self.committed = groups.coordinator, groups.committed
         self.batches: list[WrittenBatch] = []
         self.producers_made: list[LabProducer] = []
         self.consumers_made: list[LabConsumer] = []
+        self.members_made: list[LabMember] = []
 
     # Setting up
 
@@ -147,15 +154,15 @@ class Lab:
             self, name, acks=acks, identity=identity, first_sequence=first_sequence
         )
 
-    def new_identity(self) -> ProducerIdentity:
+    def new_identity(self) -> ProducerIdAndEpoch:
         request = init_producer_id_request()
-        given: list[ProducerIdentity] = []
+        given: list[ProducerIdAndEpoch] = []
 
         def is_given() -> bool:
             answer = self.ask_any(request, 4)
             assert isinstance(answer, InitProducerIdResponse), answer
             if answer.error_code == ErrorCode.NONE:
-                given.append(ProducerIdentity(answer.producer_id, answer.producer_epoch))
+                given.append(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
                 return True
             assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, answer
             return False
@@ -169,9 +176,25 @@ class Lab:
         self.producers_made.append(made)
         return made
 
-    def consumer(self, name: str = "consumer", **config: str) -> LabConsumer:
-        """Kafka's consumer with the story's partition 0, by its own config names."""
-        made = LabConsumer(self, name, {k.replace("_", "."): v for k, v in config.items()})
+    @overload
+    def consumer(self, name: str = ..., *, group: str, **config: str) -> LabMember: ...
+
+    @overload
+    def consumer(self, name: str = ..., *, group: None = ..., **config: str) -> LabConsumer: ...
+
+    def consumer(
+        self, name: str = "consumer", *, group: str | None = None, **config: str
+    ) -> LabConsumer | LabMember:
+        """Kafka's consumer, by its own config names.
+
+        Without a group it has the story's partition 0, with one what the group gives it.
+        """
+        given = {k.replace("_", "."): v for k, v in config.items()}
+        if group is not None:
+            member = LabMember(self, name, group, given, [self.topic.name])
+            self.members_made.append(member)
+            return member
+        made = LabConsumer(self, name, given)
         self.consumers_made.append(made)
         return made
 
@@ -269,6 +292,10 @@ class Lab:
         """ElectLeaders for one partition: "preferred" or "unclean"."""
         return administration.elect(self, kind, index)
 
+    def reassign(self, *replicas: int, index: int = 0) -> ErrorCode:
+        """Move one partition to these brokers; without any, cancel its reassignment."""
+        return administration.reassign(self, replicas or None, index)
+
     def configure(self, name: str, value: str, *, topic: Topic | None = None) -> None:
         """Change a setting of the story's topic while everything runs."""
         administration.configure(self, topic or self.topic, name, value)
@@ -276,6 +303,10 @@ class Lab:
     def audit(self, index: int = 0) -> LabVerdict:
         """What was lost, doubled, reordered or haunts, by the judge's checks."""
         return audit(self, index=index)
+
+    def audit_group(self, group: str, *, index: int = 0) -> GroupVerdict:
+        """What the group was given twice or never, and which promises were broken."""
+        return audit_group(self, group, index=index)
 
     # Waiting for well-known states
 

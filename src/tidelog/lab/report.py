@@ -45,6 +45,8 @@ class Report:
     """Why it ended before its end."""
     cannot: str | None = None
     """The word that this engine does not understand."""
+    reads_judged: dict[str, int] = field(default_factory=dict)
+    """By partition: how many readers its newest audit judged."""
     on_step: Callable[[StoryStep], None] | None = None
     """Called when a step begins, for those who watch."""
 
@@ -86,6 +88,10 @@ class Report:
             for finding in step.findings:
                 against = "" if finding.holds else f", not {finding.wanted}"
                 yield f"{'':22}{finding.what} = {finding.found}{against}"
+        for partition, readers in self.reads_judged.items():
+            yield f"  the audit judged what {readers} readers of {partition} were given"
+        if not self.reads_judged:
+            yield "  no audit: what readers were given was not judged"
         if self.failure is not None:
             yield f"  ended early: {self.failure}"
         if self.cannot is not None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.client.partition_requests import produce_answer, produce_request
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.wire.messages.api_00_produce import ProduceResponse
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.lab.engine import MissingAnswer, Pending
@@ -86,7 +86,7 @@ class PartitionWriter:
         name: str,
         *,
         acks: int,
-        identity: ProducerIdentity | None,
+        identity: ProducerIdAndEpoch | None,
         first_sequence: int = 0,
     ) -> None:
         self._lab = lab
@@ -105,10 +105,24 @@ class PartitionWriter:
         """Send one batch and wait for the answer."""
         return self.wait(self.begin(*payloads, index=index, to=to))
 
+    def write_keyed(self, *payloads: str) -> WriteAnswer:
+        """The same for compacted topics: the first letter of each payload is its key."""
+        return self.wait(
+            self._send(payloads, self._build(payloads, 0, keyed=True), index=0, to=None)
+        )
+
+    def write_bytes(self, data: bytes) -> WriteAnswer:
+        """Send these bytes as a batch, whatever they are, and wait for the answer."""
+        return self.wait(self._send((), data, index=0, to=None))
+
     def begin(self, *payloads: str, index: int = 0, to: int | None = None) -> WrittenBatch:
         """Send one batch, don't wait."""
+        return self._send(payloads, self._build(payloads, index), index=index, to=to)
+
+    def _send(
+        self, payloads: tuple[str, ...], data: bytes, *, index: int, to: int | None
+    ) -> WrittenBatch:
         topic = self._lab.topic
-        data = self._build(payloads, index)
         batch = WrittenBatch(topic, index, payloads, data, acks=self.acks, writer=self.name)
         self._lab.batches.append(batch)
         self.again(batch, to=to)
@@ -147,7 +161,7 @@ class PartitionWriter:
         assert answer is not None, f"no answer to {batch.payloads}"
         return answer
 
-    def _build(self, payloads: tuple[str, ...], index: int) -> bytes:
+    def _build(self, payloads: tuple[str, ...], index: int, *, keyed: bool = False) -> bytes:
         identity = self.identity
         key = (self._lab.topic.name, index)
         sequence = self.next_sequence.get(key, self.first_sequence)
@@ -155,7 +169,14 @@ class PartitionWriter:
         timestamp_ms = self._lab.wall_ms()
         return bytes(
             build(
-                [NewRecord(value=each.encode(), timestamp_ms=timestamp_ms) for each in payloads],
+                [
+                    NewRecord(
+                        key=each[:1].encode() if keyed else None,
+                        value=each.encode(),
+                        timestamp_ms=timestamp_ms,
+                    )
+                    for each in payloads
+                ],
                 producer_id=-1 if identity is None else identity.producer_id,
                 producer_epoch=-1 if identity is None else identity.producer_epoch,
                 base_sequence=-1 if identity is None else sequence,

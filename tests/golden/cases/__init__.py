@@ -5,6 +5,8 @@ from tests.golden.cases import (  # noqa: F401
     clusters,
     configs,
     configs_alter,
+    configs_replace,
+    coordinated,
     coordinators,
     elections,
     fetch,
@@ -18,14 +20,17 @@ from tests.golden.cases import (  # noqa: F401
     partitions_describe,
     produce,
     produce_corrupt,
+    produce_records,
     produce_sequences,
     produce_topics,
     producers,
     quorum,
+    reassignments,
     records_deletion,
+    sasl,
     topics_create,
     topics_delete,
 )
-from tests.golden.cases.registry import CASES, Case, case
+from tests.golden.cases.registry import CASES, COORDINATED_CASES, Case, case
 
-__all__ = ["CASES", "Case", "case"]
+__all__ = ["CASES", "COORDINATED_CASES", "Case", "case"]

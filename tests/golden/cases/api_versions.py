@@ -17,7 +17,7 @@ def asked(talk: Talk, version: int) -> None:
     talk.ask("ApiVersions", version, **(SOFTWARE if version >= 3 else {}))
 
 
-@case("ApiVersions", 5, 99, -1)
+@case("ApiVersions", 6, 99, -1)
 def unknown(talk: Talk, version: int) -> None:
     """An unknown version is answered in the form of version 0 with what is supported."""
     data = talk.header(18, version, flexible=True) + b"\x02a\x02b\x00"

@@ -6,7 +6,9 @@
 
 makes the cases `produce-to-a-missing-partition-v3` and `-v13`. Without versions there is one case
 and the function takes the talk alone. `cluster_case` does the same for conversations with three
-nodes; their names begin with `cluster-`.
+nodes, `group_case` for those with a broker that coordinates groups, `coordinated_case` for those
+with one that coordinates groups and transactions; their names begin with `cluster-`, `groups-` and
+`coordinated-`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from typing import Any
 
 from tests.golden.plain import API_KEYS
 
-CLUSTER = "cluster-"
+CLUSTER, GROUPS = "cluster-", "groups-"
+COORDINATED = "coordinated-"
+KINDS = (CLUSTER, GROUPS, COORDINATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +38,14 @@ class Case:
     @property
     def file(self) -> str:
         """Where its recording is kept."""
-        return f"{CLUSTER}{self.api}" if self.name.startswith(CLUSTER) else self.api
+        kind = next((each for each in KINDS if self.name.startswith(each)), "")
+        return f"{kind}{self.api}"
 
 
 CASES: dict[str, Case] = {}
 CLUSTER_CASES: dict[str, Case] = {}
+GROUP_CASES: dict[str, Case] = {}
+COORDINATED_CASES: dict[str, Case] = {}
 
 Function = Callable[..., Any]
 
@@ -51,6 +58,17 @@ def case(api: str, *versions: int) -> Callable[[Function], Function]:
 def cluster_case(api: str, *versions: int) -> Callable[[Function], Function]:
     """The same for a conversation with a cluster."""
     return functools.partial(_declare, CLUSTER_CASES, f"{CLUSTER}{_kebab(api)}", api, versions)
+
+
+def group_case(api: str, *versions: int) -> Callable[[Function], Function]:
+    """The same for a conversation with a broker that coordinates groups."""
+    return functools.partial(_declare, GROUP_CASES, f"{GROUPS}{_kebab(api)}", api, versions)
+
+
+def coordinated_case(api: str, *versions: int) -> Callable[[Function], Function]:
+    """The same for a conversation with a broker that has its internal topics."""
+    prefix = f"{COORDINATED}{_kebab(api)}"
+    return functools.partial(_declare, COORDINATED_CASES, prefix, api, versions)
 
 
 def _declare(

@@ -7,6 +7,7 @@ from tests.golden.cluster_cases import (  # noqa: F401
     directories,
     envelopes,
     leadership,
+    reassignments,
     registrations,
     topics,
     voters,

@@ -14,7 +14,7 @@ def test_the_help_names_every_benchmark_of_three_brokers(
         main(["--help"])
 
     told = capsys.readouterr().out
-    assert {"failover", "rf3", "startup", "idle", "partitions", "pauses"} == set(OF_THREE)
+    assert {"failover", "rf3", "startup", "idle", "partitions", "pauses", "groups"} == set(OF_THREE)
     for name, bench in OF_THREE.items():
         assert f"./dev bench {name}" in told
         assert bench.idea in told

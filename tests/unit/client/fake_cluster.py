@@ -49,7 +49,7 @@ class Seen(NamedTuple):
     version: int
 
 
-Rule = Callable[[int, Any], Message | Drop | Swallow | DropAnswer | Close | None]
+Rule = Callable[[int, Any], Message | Parked | Drop | Swallow | DropAnswer | Close | None]
 
 
 class FakeBroker:
@@ -144,7 +144,7 @@ class FakeCluster:
             socket.close("closed")
             return
         answer = verdict
-        if not isinstance(verdict, Message):
+        if not isinstance(verdict, Message | Parked):
             answer = fake_answers.answer(self, broker, request)
         if answer is None:
             return

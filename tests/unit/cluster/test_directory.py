@@ -26,6 +26,20 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert ClusterDirectory(tmp_path).read_plan() == plan
 
 
+def test_a_cluster_has_one_secret_that_only_its_owner_reads(tmp_path: Path) -> None:
+    directory, other = ClusterDirectory(tmp_path / "one"), ClusterDirectory(tmp_path / "two")
+    for each in (directory, other):
+        each.make()
+        each.make_secret()
+    secret = directory.read_secret()
+
+    directory.make_secret()
+
+    assert directory.read_secret() == secret != other.read_secret()
+    assert len(bytes.fromhex(secret)) == 32
+    assert directory.secret_path.stat().st_mode & 0o777 == 0o600
+
+
 def test_without_a_plan_there_is_no_cluster(tmp_path: Path) -> None:
     assert not ClusterDirectory(tmp_path).has_plan
     with pytest.raises(ClusterError, match="there is no cluster in"):

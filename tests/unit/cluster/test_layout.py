@@ -105,13 +105,14 @@ def test_the_settings_of_a_node_come_from_the_plan_and_the_later_ones_count() ->
         profile="documents",
         settings={"log.retention.hours": 1, "broker.session.timeout.ms": 7_000},
     )
-    settings = node_settings(plan, nodes[0], data="data")
+    settings = node_settings(plan, nodes[0], data="data", secret_file="secret")
     assert settings["controller.quorum.voters"] == "1@127.0.0.1:9092,7@127.0.0.1:9094"
     assert settings["broker.rack"] == "a"
     assert settings["log.retention.hours"] == 2
     assert settings["broker.session.timeout.ms"] == 7_000
     assert settings["broker.heartbeat.interval.ms"] == "3000"
     assert settings["default.replication.factor"] == 2
-    assert "broker.rack" not in node_settings(plan, nodes[1], data="data")
+    assert "broker.rack" not in node_settings(plan, nodes[1], data="data", secret_file="secret")
+    assert settings["tidelog.cluster.secret.file"] == "secret"
     assert plan.bootstrap_servers == "127.0.0.1:9092,127.0.0.1:9093"
     assert plan.racks == {"a": (1,)}

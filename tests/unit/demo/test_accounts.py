@@ -43,7 +43,7 @@ class Story:
             for record in records
         ]
         self.audit: dict[str, Any] = {
-            "told": RECORDS,
+            "answered": RECORDS,
             "held": RECORDS,
             "classes": {"kept": {"all": RECORDS}},
             "findings": {},
@@ -98,7 +98,7 @@ def found_by_audit(name: str) -> Callable[[Story], None]:
 
 
 def not_in_the_journal(story: Story) -> None:
-    story.audit["told"] = RECORDS - 1
+    story.audit["answered"] = RECORDS - 1
 
 
 def not_accounted_for(story: Story) -> None:

@@ -7,6 +7,7 @@ from tidelog.judge.history import (
     CallOutcome,
     EndOffsetListed,
     FinalLog,
+    HighWatermarkSet,
     Moved,
     RecordsRead,
     Seen,
@@ -62,19 +63,27 @@ def read(
     reader: str = "r",
     known: int | None = None,
     served: int | None = None,
+    leader_epoch: int | None = None,
+    high_watermark: int = 99,
 ) -> RecordsRead:
     return RecordsRead(
         at_us=at,
         invoked_us=at - 1,
         partition=P,
         start_offset=start_offset,
-        records=seen(payloads, start_offset if first is None else first),
-        high_watermark=99,
+        records=seen(payloads, start_offset if first is None else first, leader_epoch),
+        high_watermark=high_watermark,
         log_start_offset=0,
         corrupt_offset=corrupt,
         reader=reader,
         known_leader_epoch=known,
         served_leader_epoch=served,
+    )
+
+
+def committed(at: int, high_watermark: int, *, leader_epoch: int) -> HighWatermarkSet:
+    return HighWatermarkSet(
+        at_us=at, partition=P, leader_epoch=leader_epoch, high_watermark=high_watermark
     )
 
 
@@ -121,6 +130,7 @@ def elected(
     kept: int,
     leader: int = 1,
     leader_epoch: int | None = None,
+    predecessor: int | None = None,
 ) -> ElectionHeld:
     return ElectionHeld(
         at_us=at,
@@ -129,6 +139,7 @@ def elected(
         leader_epoch=at if leader_epoch is None else leader_epoch,
         election=election,
         kept_end_offset=kept,
+        predecessor=predecessor,
     )
 
 

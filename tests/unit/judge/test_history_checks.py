@@ -1,4 +1,4 @@
-"""Each check of a replicated history condemns a planted lie and forgives its innocent twin."""
+"""Each check of a history condemns a planted lie and forgives its innocent twin."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.unit.judge.histories import (
     UNCLEAN,
     UNKNOWN,
     P,
+    committed,
     damaged,
     elected,
     end,
@@ -42,13 +43,15 @@ FORGOTTEN = BatchesForgotten(at_us=1, partition=P, broker_id=1)
 Case = tuple[str, str, list[Operation], list[Excuse]]
 
 
-def topic(at: int, topic_id: str, *, creation: bool = True) -> TopicRequested:
+def topic(
+    at: int, topic_id: str, *, creation: bool = True, outcome: CallOutcome = CallOutcome.OK
+) -> TopicRequested:
     return TopicRequested(
         at_us=at,
         invoked_us=at - 1,
         topic="orders",
         is_creation=creation,
-        outcome=CallOutcome.OK,
+        outcome=outcome,
         topic_id=topic_id,
     )
 
@@ -58,7 +61,7 @@ def listed(at: int, *topic_ids: str) -> TopicsListed:
     return TopicsListed(at_us=at, invoked_us=at - 1, topics=topics)
 
 
-def deleted(at: int, below_offset: int) -> HeadDeleted:
+def deleted(at: int, below_offset: int | None) -> HeadDeleted:
     return HeadDeleted(at_us=at, partition=P, below_offset=below_offset)
 
 
@@ -79,6 +82,7 @@ def with_sequences(*sequences: int, payloads: str = "abcdef", later_from: int = 
 
 CONDEMNED: list[Case] = [
     ("lost", "acknowledged by all, absent", [wrote(1, "a", 0), final(9, "")], []),
+    ("lost", "acknowledged without an offset, absent", [wrote(1, "a"), final(9, "")], []),
     ("lost", "a clean election takes nothing that was committed", [
         wrote(1, "a", 0), final(9, ""),
     ], [elected(2, CLEAN, kept=0)]),
@@ -108,6 +112,12 @@ CONDEMNED: list[Case] = [
     ("lost", "acks=1, but a reader had it", [
         wrote(1, "a", 0, acks=ACKS_1), read(3, 0, "a"), final(9, ""),
     ], [elected(4, CLEAN, kept=0)]),
+    ("lost", "acks=1, and the leader that is elected again had lost nothing", [
+        wrote(1, "a", 0, acks=ACKS_1), final(9, ""),
+    ], [elected(3, LAST_KNOWN, kept=0, predecessor=1), lost_tail(2, broker=1, floor=1)]),
+    ("lost", "acks=1, written after the leader had lost its tail", [
+        wrote(5, "a", 0, acks=ACKS_1), final(9, ""),
+    ], [lost_tail(2, broker=1, floor=0), elected(6, LAST_KNOWN, kept=0, predecessor=1)]),
     ("lost", "the unclean election came before the write", [
         wrote(5, "a", 0), final(9, ""),
     ], [elected(2, UNCLEAN, kept=0)]),
@@ -130,6 +140,10 @@ CONDEMNED: list[Case] = [
     ("duplicated", "somebody had forgotten before it was written", [
         wrote(4, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
     ], [FORGOTTEN]),
+    ("duplicated", "somebody had forgotten another batch, whose outcome was known before", [
+        wrote(2, "a", 0, invoked=0), wrote(9, "b", 2, invoked=4),
+        with_sequences(0, 1, 0, payloads="abb", later_from=2),
+    ], [FORGOTTEN]),
     ("reordered", "somebody had forgotten before it was written", [
         wrote(4, "a", 1, order=1), wrote(5, "b", outcome=UNKNOWN, order=2),
         with_sequences(0, 0, payloads="ba", later_from=1),
@@ -146,6 +160,10 @@ CONDEMNED: list[Case] = [
     ], []),
     ("reordered", "a sequence is repeated", [
         wrote(1, "ab", outcome=UNKNOWN), with_sequences(3, 3),
+    ], []),
+    ("reordered", "offsets go back", [
+        wrote(1, "ab", outcome=UNKNOWN),
+        replace(final(9, "ab"), records=(Seen(1, "a"), Seen(0, "b"))),
     ], []),
     ("gap", "a reader was led past a record", [
         wrote(1, "abc", 0), read(3, 0, "a"), read(4, 1, "c", first=2), final(9, "abc"),
@@ -168,6 +186,25 @@ CONDEMNED: list[Case] = [
     ("stale", "the successor was elected after the answer to the write", [
         wrote(1, "a", 0), end(5, 0, leader_epoch=5), final(9, "a", leader_epoch=5),
     ], [elected(3, CLEAN, kept=1, leader_epoch=6)]),
+    ("dirty read", "beyond the high watermark of its leader epoch", [
+        wrote(1, "ab", 0), committed(2, 1, leader_epoch=5),
+        read(3, 0, "ab", leader_epoch=5), committed(4, 2, leader_epoch=5), final(9, "ab"),
+    ], []),
+    ("dirty read", "only a later leader has committed so much", [
+        wrote(1, "ab", 0), committed(2, 1, leader_epoch=5), committed(2, 2, leader_epoch=6),
+        read(3, 0, "ab", leader_epoch=5, served=5), final(9, "ab"),
+    ], []),
+    ("dirty read", "an unclean leader's record where its predecessor had committed another", [
+        wrote(1, "ab", 0), committed(2, 2, leader_epoch=5), committed(4, 1, leader_epoch=6),
+        wrote(5, "c", outcome=UNKNOWN), read(6, 1, "c", leader_epoch=6), final(9, "ac"),
+    ], [elected(3, UNCLEAN, kept=1)]),
+    ("dirty read", "the answer itself names a lower high watermark", [
+        wrote(1, "ab", 0), read(3, 0, "ab", high_watermark=1), final(9, "ab"),
+    ], []),
+    ("dirty read", "an end beyond the high watermark", [
+        wrote(1, "ab", 0), committed(2, 1, leader_epoch=5),
+        end(3, 2, leader_epoch=5), final(9, "ab", leader_epoch=6),
+    ], []),
     ("non-monotonic", "an offset is given twice", [
         wrote(1, "ab", 0), read(3, 0, "ab"), read(4, 1, "b"), final(9, "ab"),
     ], []),
@@ -175,6 +212,9 @@ CONDEMNED: list[Case] = [
     ("non-monotonic", "the end goes back with a clean election", [
         end(3, 7), end(5, 6),
     ], [elected(4, CLEAN, kept=6)]),
+    ("misplaced", "read elsewhere before its head was deleted", [
+        wrote(1, "ab", 0), read(3, 0, "ba"), deleted(4, 2), final(9, "", log_start=2),
+    ], []),
     ("misplaced", "the answer named another offset", [
         wrote(1, "a", 5), wrote(2, "b", outcome=UNKNOWN), final(9, "ba"),
     ], []),
@@ -200,6 +240,12 @@ CONDEMNED: list[Case] = [
 ]  # fmt: skip
 
 FORGIVEN: list[Case] = [
+    ("lost", "acknowledged without an offset, lost by an unclean election", [
+        wrote(1, "a"), final(9, ""),
+    ], [elected(2, UNCLEAN, kept=0)]),
+    ("misplaced", "acks=1, and an election kept the first copy only", [
+        wrote(1, "a", 1, acks=ACKS_1), final(9, "a"),
+    ], [elected(2, CLEAN, kept=1)]),
     ("lost", "unknown may be absent", [wrote(1, "a", outcome=UNKNOWN), final(9, "")], []),
     ("lost", "an unclean election", [
         wrote(1, "ab", 0), final(9, "a"),
@@ -210,6 +256,9 @@ FORGIVEN: list[Case] = [
     ("lost", "acks=1, and the new leader never had it", [
         wrote(1, "ab", 0, acks=ACKS_1), final(9, "a"),
     ], [elected(2, CLEAN, kept=1)]),
+    ("lost", "acks=1, and the leader lost its tail before it was elected again", [
+        wrote(1, "a", 0, acks=ACKS_1), final(9, ""),
+    ], [lost_tail(2, broker=1, floor=0), elected(3, LAST_KNOWN, kept=0, predecessor=1)]),
     ("lost", "acks=1, the answer crossed the election", [
         wrote(5, "a", 0, acks=ACKS_1, invoked=1), final(9, ""),
     ], [elected(2, CLEAN, kept=0)]),
@@ -230,6 +279,10 @@ FORGIVEN: list[Case] = [
     ], [replace(FORGOTTEN, at_us=5)]),
     ("duplicated", "a leader restarted and forgot the batch", [
         wrote(1, "ab", 0), with_sequences(0, 1, 0, payloads="abb", later_from=2),
+    ], [FORGOTTEN]),
+    ("duplicated", "a leader forgot another batch that was under way with it", [
+        wrote(8, "a", 2, invoked=0), wrote(9, "b", 3, invoked=4),
+        with_sequences(0, 1, 0, 1, payloads="abab", later_from=2),
     ], [FORGOTTEN]),
     ("reordered", "a leader restarted and forgot the batch", [
         wrote(1, "a", 1, order=1), wrote(2, "b", outcome=UNKNOWN, order=2),
@@ -256,6 +309,19 @@ FORGIVEN: list[Case] = [
     ("stale", "the write was answered after the question", [
         wrote(4, "a", 0), end(5, 0, leader_epoch=6, invoked=3), final(9, "a", leader_epoch=6),
     ], []),
+    ("dirty read", "committed before it was read", [
+        wrote(1, "ab", 0), committed(2, 2, leader_epoch=5),
+        read(3, 0, "ab", leader_epoch=5, high_watermark=2), end(4, 2, leader_epoch=5),
+        final(9, "ab"),
+    ], []),
+    ("dirty read", "a replica that has not heard of the high watermark of its new leader", [
+        wrote(1, "ab", 0), committed(2, 2, leader_epoch=5), committed(3, 1, leader_epoch=6),
+        read(4, 0, "ab", leader_epoch=5, served=6), final(9, "ab"),
+    ], []),
+    ("dirty read", "where nobody saw high watermarks", [
+        wrote(1, "ab", 0), read(3, 0, "ab", leader_epoch=5), end(4, 2, leader_epoch=5),
+        final(9, "ab"),
+    ], []),
     ("non-monotonic", "a reader that sought reads again", [
         wrote(1, "ab", 0), read(3, 0, "ab"), moved(4, 0), read(5, 0, "a"), final(9, "ab"),
     ], []),
@@ -268,6 +334,9 @@ FORGIVEN: list[Case] = [
     ("misplaced", "an unclean leader holds an earlier attempt elsewhere", [
         wrote(1, "a", 0), wrote(1, "x", outcome=UNKNOWN), final(9, "xa"),
     ], [elected(2, UNCLEAN, kept=0)]),
+    ("misplaced", "an unknown offset promises no place", [
+        wrote(1, "a", outcome=CallOutcome.OK), wrote(2, "b", 0), final(9, "ba"),
+    ], []),
     ("misplaced", "the answer names the place", [wrote(1, "a", 0), final(9, "a")], []),
     ("refused but present", "an unknown write appears", [
         wrote(1, "a", outcome=UNKNOWN), final(9, "a"),
@@ -279,7 +348,16 @@ FORGIVEN: list[Case] = [
     ("head missing", "somebody deleted", [
         wrote(1, "ab", 0), deleted(2, 1), final(9, "b", log_start=1),
     ], []),
+    ("head missing", "retention may take what it likes", [
+        wrote(1, "ab", 0), deleted(2, None), final(9, "b", log_start=1),
+    ], []),
     ("producer id reused", "two of them", [given(7), given(8)], []),
+    ("producer id reused", "a newer epoch of the same id", [
+        given(7), replace(given(7), producer_epoch=1),
+    ], []),
+    ("topic forgotten", "a deletion was asked for, nobody knows how it went", [
+        topic(1, "A"), topic(3, "A", creation=False, outcome=UNKNOWN), listed(5),
+    ], []),
     ("topic forgotten", "created and listed", [topic(1, "A"), listed(3, "A")], []),
     ("topic resurrected", "the name is back under another id", [
         topic(1, "A"), topic(3, "A", creation=False), topic(5, "B"), listed(7, "B"),

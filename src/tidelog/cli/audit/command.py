@@ -1,4 +1,4 @@
-"""`tidelog audit`: what producers were told, held against what the topic holds; on Spark."""
+"""`tidelog audit`: what producers were answered, held against what the topic holds; on Spark."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def audit(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Compare what producers were told with what a topic holds, record by record.
+    """Compare what producers were answered with what a topic holds, record by record.
 
     **Producers that kept a journal** (`tidelog produce --journal acks.jsonl`), on Spark:
 

@@ -120,8 +120,8 @@ def _finding(report: AuditReport, each: dict[str, Any]) -> list[str]:
     if each["run"] is not None:
         record = f"{each['run']} number {each['number']} (line {each['line']})"
     outcome = "-"
-    if each["told"] is not None:
-        outcome = each["told"] + (f" at {each['told_at']}" if each["told_at"] else "")
+    if each["answered"] is not None:
+        outcome = each["answered"] + (f" at {each['answered_at']}" if each["answered_at"] else "")
     replicas = each["replicas"]
     return [
         each["finding"],

@@ -12,10 +12,12 @@ from rich.text import Text
 
 from tidelog.cli.cluster.tables import (
     FAULT_HEADER,
+    GROUP_HEADER,
     NODE_HEADER,
     PARTITION_HEADER,
     Row,
     fault_rows,
+    group_rows,
     headline,
     node_rows,
     partition_rows,
@@ -47,6 +49,7 @@ def watch_live(cluster: Cluster, *, every_s: float) -> None:
 def picture(status: ClusterStatus, *, lines: int) -> Group:
     """As much as fits into the given number of lines."""
     used = _LINES_BESIDE_PARTITIONS + len(status.nodes) + len(status.faults)
+    used += len(status.groups) + 1 if status.groups else 0
     shown = status.partitions[: max(_PARTITIONS_MIN, lines - used)]
     parts: list[Table | Text] = [
         Text(f"{time.strftime('%H:%M:%S')}  {headline(status)}", style="bold"),
@@ -55,6 +58,8 @@ def picture(status: ClusterStatus, *, lines: int) -> Group:
     if shown:
         parts.append(_table(PARTITION_HEADER, partition_rows(shown)))
     parts.append(Text(summary(status, shown=len(shown)), style="dim"))
+    if status.groups:
+        parts.append(_table(GROUP_HEADER, group_rows(status.groups)))
     if status.faults:
         parts.append(_table(FAULT_HEADER, fault_rows(status.faults, wall_ms=wall_now_ms())))
     return Group(*parts)

@@ -20,7 +20,7 @@ def status(
     data: Data = DATA,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for other programs.")] = False,
 ) -> None:
-    """Show a local cluster: nodes, leaders, in-sync replicas, epochs, offsets, faults.
+    """Show a local cluster: nodes, leaders, in-sync replicas, epochs, offsets, groups, faults.
 
         tidelog status
 
@@ -28,8 +28,8 @@ def status(
     `paused`; `down`. Nobody is waited for longer than a moment.
 
     `--json` is one document: cluster_id, data, bootstrap_servers, profile, controller,
-    quorum_epoch, is_healthy, nodes, partitions_total, partitions (the first 200), faults.
-    Unknown is null.
+    quorum_epoch, is_healthy, nodes, partitions_total, partitions (the first 200, internal topics
+    last), groups (the first 20: group, state, type, members, lag), faults. Unknown is null.
 
     Exit codes: 0, or 1 if there is no cluster or no node of it runs.
     """
@@ -49,9 +49,11 @@ def status_text(found: ClusterStatus, data: Path) -> str:
     """For people."""
     from tidelog.cli.cluster.tables import (
         FAULT_HEADER,
+        GROUP_HEADER,
         NODE_HEADER,
         PARTITION_HEADER,
         fault_rows,
+        group_rows,
         headline,
         node_rows,
         partition_rows,
@@ -66,6 +68,8 @@ def status_text(found: ClusterStatus, data: Path) -> str:
     if found.partitions:
         parts.append(columns(PARTITION_HEADER, partition_rows(found.partitions)))
     parts.append(summary(found, shown=len(found.partitions)))
+    if found.groups:
+        parts.append(columns(GROUP_HEADER, group_rows(found.groups)))
     if found.faults:
         rows = fault_rows(found.faults, wall_ms=wall_now_ms())
         parts.append(columns(FAULT_HEADER, rows))

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from tidelog.cluster.durations import in_words
 from tidelog.cluster.fault_registry import ActiveFault
-from tidelog.cluster.status import DOWN, ClusterStatus, NodeStatus, PartitionStatus
+from tidelog.cluster.status import (
+    DOWN,
+    ClusterStatus,
+    GroupStatus,
+    NodeStatus,
+    PartitionStatus,
+)
 
 NODE_HEADER = ("node", "state", "roles", "rack", "address", "pid", "leads")
 PARTITION_HEADER = (
     *("partition", "leader", "leader epoch", "isr", "out of sync", "high watermark"),
     "log ends",
 )
+GROUP_HEADER = ("group", "state", "members", "lag")
 FAULT_HEADER = ("fault", "what it is", "ends")
 
 Row = tuple[str, ...]
@@ -24,7 +32,30 @@ def node_rows(status: ClusterStatus) -> list[Row]:
 
 
 def partition_rows(partitions: Sequence[PartitionStatus]) -> list[Row]:
-    return [_partition_row(each) for each in partitions]
+    """One row each; those of the brokers' own topics together, if somebody leads them."""
+    together: dict[str, list[PartitionStatus]] = {}
+    rows = []
+    for each in partitions:
+        if _is_own(each.topic) and each.leader is not None:
+            together.setdefault(each.topic, []).append(each)
+        else:
+            rows.append(_partition_row(each))
+    return rows + [_topic_row(topic, found) for topic, found in sorted(together.items())]
+
+
+def _topic_row(topic: str, partitions: Sequence[PartitionStatus]) -> Row:
+    lagging = sum(set(each.isr) != set(each.replicas) for each in partitions)
+    out_of_sync = f"in {lagging} of them" if lagging else "-"
+    return (f"{topic}: {len(partitions)} led", "-", "-", "-", out_of_sync, "-", "-")
+
+
+def _is_own(topic: str) -> bool:
+    """Whether brokers keep the topic for themselves, such as `__consumer_offsets`."""
+    return topic.startswith("__")
+
+
+def group_rows(groups: Sequence[GroupStatus]) -> list[Row]:
+    return [(each.group, each.state or "-", _id(each.members), _id(each.lag)) for each in groups]
 
 
 def fault_rows(faults: Sequence[ActiveFault], *, wall_ms: int) -> list[Row]:
@@ -72,27 +103,48 @@ def changes(before: ClusterStatus, after: ClusterStatus) -> list[str]:
         for node in after.nodes
         if states.get(node.id) != node.state
     ]
-    known = {(each.topic, each.partition): each for each in before.partitions}
-    for each in after.partitions:
-        old = known.get((each.topic, each.partition))
-        name = f"{each.topic}-{each.partition}"
-        if old is None:
-            lines.append(f"{name}: new, leader {_id(each.leader)}, isr {_list(each.isr)}")
-            continue
-        if old.leader != each.leader or old.leader_epoch != each.leader_epoch:
-            lines.append(
-                f"{name}: leader {_id(old.leader)} -> {_id(each.leader)}, "
-                f"leader epoch {each.leader_epoch}"
-            )
-        if set(old.isr) != set(each.isr):
-            lines.append(f"{name}: isr {_list(old.isr)} -> {_list(each.isr)}")
-    if after.partitions_total is not None:
-        gone = known.keys() - {(each.topic, each.partition) for each in after.partitions}
-        lines += [f"{topic}-{index}: gone" for topic, index in sorted(gone)]
+    lines += _partition_changes(before, after)
     earlier = {each.id for each in before.faults}
     later = {each.id for each in after.faults}
     lines += [f"fault {each.id}: {each.text}" for each in after.faults if each.id not in earlier]
     lines += [f"fault {each.id} is over" for each in before.faults if each.id not in later]
+    return lines
+
+
+def _partition_changes(before: ClusterStatus, after: ClusterStatus) -> list[str]:
+    """A line each; those of the brokers' own topics are counted."""
+    lines = []
+    known = {(each.topic, each.partition): each for each in before.partitions}
+    own: Counter[tuple[str, str]] = Counter()
+    for each in after.partitions:
+        old = known.get((each.topic, each.partition))
+        name = f"{each.topic}-{each.partition}"
+        has_moved = old is not None and (old.leader, old.leader_epoch) != (
+            each.leader,
+            each.leader_epoch,
+        )
+        has_other_isr = old is not None and set(old.isr) != set(each.isr)
+        if _is_own(each.topic):
+            own[each.topic, "new"] += old is None
+            own[each.topic, "with another leader"] += has_moved
+            own[each.topic, "with another isr"] += has_other_isr
+            continue
+        if old is None:
+            lines.append(f"{name}: new, leader {_id(each.leader)}, isr {_list(each.isr)}")
+            continue
+        if has_moved:
+            lines.append(
+                f"{name}: leader {_id(old.leader)} -> {_id(each.leader)}, "
+                f"leader epoch {each.leader_epoch}"
+            )
+        if has_other_isr:
+            lines.append(f"{name}: isr {_list(old.isr)} -> {_list(each.isr)}")
+    lines += [
+        f"{topic}: {count} partitions {what}" for (topic, what), count in own.items() if count
+    ]
+    if after.partitions_total is not None:
+        gone = known.keys() - {(each.topic, each.partition) for each in after.partitions}
+        lines += [f"{topic}-{index}: gone" for topic, index in sorted(gone)]
     return lines
 
 

@@ -20,7 +20,7 @@ from tidelog.cli.client_options import (
 )
 from tidelog.cli.consume.plan import as_json_line, as_line, print_fields
 from tidelog.cli.exit_codes import Misused, verb
-from tidelog.cli.option_values import EARLIEST, Start, moment_ms, partition_indexes, start
+from tidelog.cli.option_values import EARLIEST, LATEST, Start, moment_ms, partition_indexes, start
 from tidelog.cli.topic.lookup import chosen_partitions, existing_topic
 
 CLIENT_ID = "tidelog-consume"
@@ -31,6 +31,13 @@ class Isolation(StrEnum):
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
+
+
+class Protocol(StrEnum):
+    """Who assigns partitions: a member of the group, or its coordinator (KIP-848)."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
 
 
 Partitions = Annotated[
@@ -72,7 +79,14 @@ Fields = Annotated[
     ),
 ]
 Group = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Not there yet: read by partition instead.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="As a member of this group, from what it has committed; commits."
+    ),
+]
+WantedProtocol = Annotated[
+    Protocol | None,
+    typer.Option("--group-protocol", help="How --group agrees; classic if not given."),
 ]
 Properties = Annotated[
     list[str] | None,
@@ -95,6 +109,7 @@ def consume(
     client_rack: ClientRack = None,
     fields: Fields = None,
     group: Group = None,
+    group_protocol: WantedProtocol = None,
     properties: Properties = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
@@ -115,6 +130,11 @@ def consume(
 
         tidelog consume orders --from-time 2026-05-01T12:00:00Z --json | jq .value
 
+    **As a member of a group**: started twice, each reads its share; what was printed is committed,
+    and the next start goes on from there:
+
+        tidelog consume orders --group mail
+
     It stops at the first of: Ctrl-C, `--exit` (the high watermark at the start, or the last stable
     offset under read_committed), `--until-offset`, `--max-messages`. Values are shown as the bytes
     that they are, null as `null`; `--print` fields come first, with tabs. When the log was cut
@@ -123,16 +143,25 @@ def consume(
     `--json` is one line per record: topic, partition, offset, leader_epoch, timestamp_ms, key,
     value, headers (pairs), producer_id, producer_epoch, sequence. Bytes that are no UTF-8 are
     {"base64": …}. With `--exit`, `--timeout` is also how long nothing may come.
+
+    A group has its own offsets: with `--group` there is no `--partition`, `--from-time` or
+    `--until-offset`, and `--offset` (earliest or latest) counts where nothing is committed.
+    `--group-protocol consumer` joins as KIP-848 has it: the coordinator assigns the partitions, and
+    only those that move are taken from a member.
     """
     # Size: the options of one command and the help that teaches them.
     with verb("consume"):
-        if group is not None:
-            raise Misused(
-                "--group: consumer groups are not built yet; use --partition and --offset"
-            )
         first, from_time_ms = start_of(from_beginning, offset, from_time)
         show = as_json_line if as_json else partial(as_line, fields=_parsed_fields(fields))
         wanted = _parsed_partitions(partitions)
+        resets_to = "none"
+        if group is None and group_protocol is not None:
+            raise Misused("--group-protocol: only with --group")
+        if group is not None:
+            is_by_partition = wanted is not None or until_offset is not None
+            resets_to = group_reset(
+                first, is_by_partition=is_by_partition or from_time_ms is not None
+            )
         at = access(bootstrap, command_config, timeout)
         settings = at.with_settings(
             {
@@ -140,14 +169,25 @@ def consume(
                 "default.api.timeout.ms": str(at.timeout_ms),
                 "allow.auto.create.topics": "false",
             },
-            given_settings(isolation_level, client_rack),
+            given_settings(isolation_level, client_rack, group_protocol),
             pairs_of("--consumer-property", properties),
-            {"auto.offset.reset": "none"},
+            {"auto.offset.reset": resets_to},
+            {} if group is None else {"group.id": group},
         )
+        from tidelog.cli.consume.group_run import GroupRead, read_as_member
         from tidelog.cli.consume.run import ReadRange, read_on
         from tidelog.core.model.ids import TopicPartition
 
         count = len(existing_topic(at, topic).partitions)
+        if group is not None:
+            group_read = GroupRead(
+                topic=topic,
+                stops_at_end=exits,
+                records_max=records_max,
+                timeout_s=at.timeout_s,
+            )
+            read_as_member(settings, group_read, show)
+            return
         read_range = ReadRange(
             partitions=[TopicPartition(topic, i) for i in chosen_partitions(topic, count, wanted)],
             start=first,
@@ -175,9 +215,24 @@ def start_of(
         raise Misused(f"{name}: {error}") from None
 
 
-def given_settings(isolation_level: Isolation | None, client_rack: str | None) -> dict[str, str]:
+def group_reset(first: Start, *, is_by_partition: bool) -> str:
+    """Where a group begins that has committed nothing, as `auto.offset.reset` says it."""
+    if is_by_partition:
+        raise Misused("--group: no --partition, --from-time or --until-offset; the group decides")
+    if first not in (EARLIEST, LATEST):
+        raise Misused("--group: --offset may be earliest or latest; see tidelog group reset")
+    return "earliest" if first == EARLIEST else "latest"
+
+
+def given_settings(
+    isolation_level: Isolation | None, client_rack: str | None, protocol: Protocol | None
+) -> dict[str, str]:
     """Only what was given, so that a file of settings counts for the rest."""
-    wanted = {"isolation.level": isolation_level, "client.rack": client_rack}
+    wanted = {
+        "isolation.level": isolation_level,
+        "client.rack": client_rack,
+        "group.protocol": protocol,
+    }
     return {key: str(value) for key, value in wanted.items() if value is not None}
 
 

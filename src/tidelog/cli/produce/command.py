@@ -96,7 +96,9 @@ Properties = Annotated[
 ]
 JournalFile = Annotated[
     Path | None,
-    typer.Option("--journal", metavar="FILE", help="What was told of each record, as JSON lines."),
+    typer.Option(
+        "--journal", metavar="FILE", help="Write the outcome of each record to it, as JSON lines."
+    ),
 ]
 Progress = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="A line each second on stderr.")

@@ -56,7 +56,7 @@ def carry_out(
 
 
 class ProduceRun:
-    """`told` is written by the producer's thread alone."""
+    """Sends the input and counts outcomes; `outcomes` is written by the producer's thread alone."""
 
     def __init__(
         self, producer: Producer, order: ProduceOptions, journal: AcksJournal | None
@@ -131,7 +131,7 @@ class ProduceRun:
         if self._order.shows_progress and now_s - self._shown_s >= PROGRESS_EVERY_S:
             self._shown_s = now_s
             words = speed(self.sent, self.sent_bytes, now_s - self._began_s)
-            print(f"sent {self.sent:,}, told {self.outcomes.total:,}, {words}", file=sys.stderr)
+            print(f"sent {self.sent:,}, answered {self.outcomes.total:,}, {words}", file=sys.stderr)
 
     def summary(self) -> dict[str, Any]:
         return {

@@ -60,8 +60,8 @@ def describe(
 
     `--json` is one document: topics (topic, topic_id, internal, replication_factor, configs,
     partitions) and racks by broker. A partition has partition, leader, leader_epoch, replicas, isr,
-    elr, last_known_elr, offline; with `--offsets` also high_watermark, and log_end_offsets by
-    broker. Unknown is null.
+    elr, last_known_elr, offline, adding, removing; with `--offsets` also high_watermark, and
+    log_end_offsets by broker. Unknown is null.
     """
     # Size: the options of one command and the help that teaches them.
     with verb("topic describe"):

@@ -56,6 +56,8 @@ def _partition_json(partition: DescribedPartition, with_offsets: bool) -> dict[s
             None if state.last_known_leaders is None else list(state.last_known_leaders)
         ),
         "offline": list(state.offline),
+        "adding": list(partition.move.adding) if partition.move else [],
+        "removing": list(partition.move.removing) if partition.move else [],
     }
     if with_offsets:
         document["high_watermark"] = partition.high_watermark
@@ -83,12 +85,14 @@ def topic_text(
         words.append("racks " + ",".join(placed))
     header = [*_PARTITION, "offline"]
     header += ["high watermark", "log ends"] if with_offsets else []
-    rows = [_row(each, with_offsets) for each in topic.partitions]
+    with_moves = any(each.move is not None for each in topic.partitions)
+    header += ["adding", "removing"] if with_moves else []
+    rows = [_row(each, with_offsets, with_moves) for each in topic.partitions]
     table = "\n".join(f"  {line}" for line in columns(header, rows).splitlines())
     return f"{'  '.join(words)}\n{table}"
 
 
-def _row(partition: DescribedPartition, with_offsets: bool) -> list[str]:
+def _row(partition: DescribedPartition, with_offsets: bool, with_moves: bool) -> list[str]:
     state = partition.state
     row: list[object] = [
         state.partition,
@@ -104,4 +108,7 @@ def _row(partition: DescribedPartition, with_offsets: bool) -> list[str]:
         ends = partition.log_end_offsets.items()
         row.append("?" if partition.high_watermark is None else partition.high_watermark)
         row.append(" ".join(f"{each}:{'?' if end is None else end}" for each, end in ends))
+    if with_moves:
+        move = partition.move
+        row += [None, None] if move is None else [move.adding, move.removing]
     return [cell(each) for each in row]

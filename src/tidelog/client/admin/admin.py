@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from tidelog.client.admin.question import AnyNode, LeaderOf, Question, RetryLater, TheNode
+from tidelog.client.admin.question import (
+    AnyNode,
+    GroupCoordinatorOf,
+    LeaderOf,
+    Question,
+    RetryLater,
+    TheNode,
+)
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.connections import NodeKey
+from tidelog.client.group.coordinator_channel import COORDINATOR_MOVED, CoordinatorChannel
 from tidelog.core.wire.links import NoAnswer
 from tidelog.core.wire.schema import Message
 
@@ -66,6 +74,9 @@ class _RunningQuestion(Generic[T]):
             most_ms=client.config.retry_backoff_max_ms,
             random=client.random,
         )
+        self._coordinator: CoordinatorChannel | None = None
+        if isinstance(question.target, GroupCoordinatorOf):
+            self._coordinator = CoordinatorChannel(client, question.target.group_id)
         if isinstance(question.target, LeaderOf):
             client.refresh.add_topic(question.target.partition.topic)
         client.attach(self)
@@ -80,13 +91,18 @@ class _RunningQuestion(Generic[T]):
                 self._send(node, now_ms)
 
     def deadlines_ms(self) -> Iterable[int | None]:
-        return (self._deadline_ms, self._retry_at_ms)
+        yield self._deadline_ms
+        yield self._retry_at_ms
+        if self._coordinator is not None:
+            yield from self._coordinator.deadlines_ms()
 
     def _node(self, now_ms: int) -> NodeKey | None:
         """The node to ask now; None while there is none."""
         target = self._question.target
         if isinstance(target, AnyNode):
             return self._client.usable_node(now_ms)
+        if isinstance(target, GroupCoordinatorOf):
+            return self._coordinator_node(target.group_id, now_ms)
         metadata = self._client.metadata
         connections = self._client.connections
         if isinstance(target, TheNode):
@@ -105,6 +121,18 @@ class _RunningQuestion(Generic[T]):
             return None
         return broker_id if connections.make_usable(broker_id, address, now_ms) else None
 
+    def _coordinator_node(self, group_id: str, now_ms: int) -> NodeKey | None:
+        coordinator = self._coordinator
+        assert coordinator is not None
+        if coordinator.is_usable(now_ms):
+            return coordinator.key
+        if coordinator.refusal is not None:
+            reason = f"group {group_id} has no coordinator: {coordinator.refusal.name}"
+            self._end(Failed(reason), now_ms)
+        elif coordinator.reason is not None:
+            self._reason = f"the coordinator of group {group_id}: {coordinator.reason}"
+        return None
+
     def _none_reached(self) -> str:
         failures = self._client.connections.failures()
         tried = ", ".join(f"{address} ({reason})" for address, reason in failures)
@@ -115,7 +143,7 @@ class _RunningQuestion(Generic[T]):
         version = self._client.connections.version(
             node, type(question.request), at_most=question.version_max
         )
-        if version is None:
+        if version is None or version < (question.version_min or 0):
             name = type(question.request).__name__
             reason = f"node {node} speaks no version of {name} that we do"
             self._end(Failed(reason, is_unsupported=True), now_ms)
@@ -128,14 +156,21 @@ class _RunningQuestion(Generic[T]):
     def _answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
         self._is_sent = False
         if isinstance(answer, NoAnswer):
+            self._forget_coordinator()
             self._retry(answer.reason, now_ms)
             return
         result = self._question.read(answer)
         if isinstance(result, RetryLater):
             self._client.refresh.request_update()
+            if result.error in COORDINATOR_MOVED:
+                self._forget_coordinator()
             self._retry(result.error.name, now_ms)
         else:
             self._end(result, now_ms)
+
+    def _forget_coordinator(self) -> None:
+        if self._coordinator is not None:
+            self._coordinator.forget()
 
     def _retry(self, reason: str, now_ms: int) -> None:
         self._reason = reason

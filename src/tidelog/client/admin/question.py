@@ -38,7 +38,13 @@ class TheNode(NamedTuple):
     """Each name has a connection of its own: answers come in order, so a slow one delays others."""
 
 
-RequestTarget = AnyNode | LeaderOf | TheBroker | TheNode
+class GroupCoordinatorOf(NamedTuple):
+    """The coordinator of a group, wherever it has moved to."""
+
+    group_id: str
+
+
+RequestTarget = AnyNode | LeaderOf | TheBroker | TheNode | GroupCoordinatorOf
 
 
 class RetryLater(NamedTuple):
@@ -67,6 +73,7 @@ class Question(Generic[T]):
     read: Callable[[Message], T | RetryLater]
     target: RequestTarget = field(default_factory=AnyNode)
     version_max: int | None = None
+    version_min: int | None = None
 
     def to(self, target: RequestTarget) -> Question[T]:
         """The same question to another node."""
@@ -80,7 +87,11 @@ class Question(Generic[T]):
             return None if isinstance(result, RetryLater) else result
 
         return Question(
-            request=self.request, read=read, target=self.target, version_max=self.version_max
+            request=self.request,
+            read=read,
+            target=self.target,
+            version_max=self.version_max,
+            version_min=self.version_min,
         )
 
 

@@ -64,7 +64,11 @@ class ConsumerConfig:
 
 def consumer_config(given: Given) -> ConsumerConfig:
     """ConfigError says what is wrong with the given settings."""
-    values = Values(COMMON_SETTINGS + CONSUMER_SETTINGS, given)
+    return read_consumer_config(Values(COMMON_SETTINGS + CONSUMER_SETTINGS, given))
+
+
+def read_consumer_config(values: Values) -> ConsumerConfig:
+    """The part of the values that concerns reading."""
     return ConsumerConfig(
         client=read_client_config(
             values, name="consumer", creates_topics=values.flag("allow.auto.create.topics")

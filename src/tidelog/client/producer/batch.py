@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket, SendUnknown
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import HEADER_BYTES
 from tidelog.core.wire.records import NewRecord, build
@@ -14,17 +14,10 @@ RECORD_OVERHEAD_BYTES_MAX = 21
 """Length, attributes, two deltas, two lengths and a count, each as long as it can be."""
 
 
-class ProducerIdentity(NamedTuple):
-    """Who numbers batches: a producer id never travels without its producer epoch."""
-
-    producer_id: int
-    producer_epoch: int
-
-
 class BatchSequence(NamedTuple):
     """Which batch of its producer this is, for this partition."""
 
-    identity: ProducerIdentity
+    identity: ProducerIdAndEpoch
     base_sequence: int
 
 

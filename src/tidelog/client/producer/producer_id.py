@@ -5,9 +5,9 @@ from __future__ import annotations
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.events import ProducerEpochBumped, ProducerIdentified
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.producer.sequences import Sequences
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.model.limits import INT32_MAX
 from tidelog.core.wire.links import NoAnswer
 from tidelog.core.wire.messages.api_22_init_producer_id import (
@@ -71,7 +71,7 @@ class ProducerIdRequester:
             self._retry(now_ms)
         elif answer.error_code == ErrorCode.NONE:
             self._failures = 0
-            self._sequences.identify(ProducerIdentity(answer.producer_id, answer.producer_epoch))
+            self._sequences.identify(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
             self._client.trace.emit(
                 ProducerIdentified(
                     producer_id=answer.producer_id, producer_epoch=answer.producer_epoch

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidelog.client.producer.batch import BatchSequence, ProducerBatch, ProducerIdentity
+from tidelog.client.producer.batch import BatchSequence, ProducerBatch
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.model.limits import (
     INT16_MAX,
     PRODUCER_REQUESTS_IN_FLIGHT_MAX,
@@ -40,7 +40,7 @@ def sequence_after(sequence: int, count: int) -> int:
 class _Partition:
     """One partition's numbers. `in_flight` are numbered batches without an outcome, in order."""
 
-    identity: ProducerIdentity | None = None
+    identity: ProducerIdAndEpoch | None = None
     next_sequence: int = 0
     acked_end: int = 0
     """The sequence after the last one that is acknowledged."""
@@ -53,7 +53,7 @@ class Sequences:
     """One producer's identity and numbers."""
 
     def __init__(self) -> None:
-        self.identity: ProducerIdentity | None = None
+        self.identity: ProducerIdAndEpoch | None = None
         self.fatal: tuple[str, str] | None = None
         """The error and reason after which nothing is sent any more."""
         self._partitions: dict[TopicPartition, _Partition] = {}
@@ -180,7 +180,7 @@ class Sequences:
             self.identity._replace(producer_epoch=self.identity.producer_epoch + 1)
         )
 
-    def identify(self, identity: ProducerIdentity) -> tuple[TopicPartition, ...]:
+    def identify(self, identity: ProducerIdAndEpoch) -> tuple[TopicPartition, ...]:
         """From now on under this identity; partitions with a gap begin again."""
         self.identity = identity
         restarted = tuple(self._to_restart)

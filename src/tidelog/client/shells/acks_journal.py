@@ -105,7 +105,7 @@ class AcksJournal:
     def transaction_ended(self, transaction: str, outcome: str, *, answered_us: int) -> None:
         """Committed, aborted or unknown; without this line it is unknown."""
         assert outcome in TRANSACTION_OUTCOMES, outcome
-        self._write({"transaction": transaction, "outcome": outcome, "told_us": answered_us})
+        self._write({"transaction": transaction, "outcome": outcome, "answered_us": answered_us})
 
     def end(self, counts: OutcomeCounts) -> None:
         self._write({"end": counts.as_json(), "ended_ms": time.time_ns() // 1_000_000})
@@ -131,7 +131,7 @@ def entry(number: int, ticket: SendTicket, *, sent_us: int, answered_us: int) ->
         "reason": None if isinstance(outcome, SendOk) else outcome.reason,
         "timestamp_ms": ticket.timestamp_ms,
         "sent_us": sent_us,
-        "told_us": answered_us,
+        "answered_us": answered_us,
     }
 
 

@@ -225,7 +225,7 @@ class Producer(Closeable):
             self._callbacks.popleft()()
 
 
-class _Driven(Closeable):
+class DrivenClient(Closeable):
     """A client that works only while somebody waits for it."""
 
     def __init__(self, loop: Loop) -> None:
@@ -246,8 +246,8 @@ class _Driven(Closeable):
         self._loop.close()
 
 
-class Consumer(_Driven):
-    """Reads assigned partitions; groups come later."""
+class Consumer(DrivenClient):
+    """Reads assigned partitions; `GroupConsumer` reads those that a group gives it."""
 
     def __init__(self, settings: Given) -> None:
         config = consumer_config(settings)
@@ -327,7 +327,7 @@ class Consumer(_Driven):
         return result
 
 
-class Admin(_Driven):
+class Admin(DrivenClient):
     """Asks the questions of `client.admin`."""
 
     def __init__(self, settings: Given) -> None:

@@ -20,6 +20,7 @@ from tidelog.client.admin.descriptions import (
 )
 from tidelog.client.admin.offsets import ListedOffset
 from tidelog.client.admin.question import Question, TheBroker
+from tidelog.client.admin.reassignments import OngoingReassignment, list_reassignments
 from tidelog.client.admin.topics import PartitionDescription, TopicDescription
 from tidelog.client.shells.blocking_clients import Admin, NotSupported
 from tidelog.core.model.config import ConfigSource
@@ -37,6 +38,8 @@ class DescribedPartition:
     state: PartitionDescription
     high_watermark: int | None = None
     log_end_offsets: dict[int, int | None] = field(default_factory=dict)
+    move: OngoingReassignment | None = None
+    """Which replicas come and go, while a reassignment is under way."""
 
     @property
     def is_under_replicated(self) -> bool:
@@ -106,6 +109,9 @@ def describe_topics(
     described = {name: DescribedPartition(state=each) for name, each in partitions.items()}
     if with_offsets:
         described = _with_offsets(admin, partitions, metadata.brokers, timeout_s=timeout_s)
+    for name, move in _moves(admin, timeout_s=timeout_s).items():
+        if name in described:
+            described[name] = replace(described[name], move=move)
     topics = {
         name: DescribedTopic(
             name=name,
@@ -145,6 +151,14 @@ def _with_eligible_leaders(
             break
         start_at = page.next_at
     return partitions
+
+
+def _moves(admin: Admin, *, timeout_s: float) -> dict[TopicPartition, OngoingReassignment]:
+    """What is on the move; older brokers do not say."""
+    try:
+        return admin.ask(list_reassignments(), timeout_s=timeout_s)
+    except NotSupported:
+        return {}
 
 
 def _configs(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from types import TracebackType
 from typing import Self
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.exchange import SIZE, decode_response, request_frame
+from tidelog.core.wire.links import Introduction
 from tidelog.core.wire.schema import Message
 
 _RECEIVE_BYTES_MAX = 1 << 20
@@ -78,6 +80,14 @@ class WireConnection:
         correlation_id, response = decode_response(self.read_frame(), api_key, version)
         assert correlation_id == self.correlation_id, "responses come in the order of requests"
         return response
+
+    def introduce(self, introduction: Introduction) -> None:
+        """Before anything else; raises IntroductionFailed."""
+        requests = deque(introduction.begin())
+        while requests:
+            request, version = requests.popleft()
+            requests += introduction.on_answer(self.request(request, version))
+        assert introduction.is_over, "an introduction that asks no more is over"
 
     def read_frame(self) -> bytes:
         (size,) = SIZE.unpack(self.read_exactly(SIZE.size))

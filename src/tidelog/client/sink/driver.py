@@ -19,7 +19,6 @@ from tidelog.client.events import (
     MarkerRenewed,
     SinkTakenOver,
 )
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink import transaction_end
 from tidelog.client.sink.cluster_checks import (
     ClusterFacts,
@@ -54,7 +53,7 @@ from tidelog.client.sink.requests import (
     write_marker_call,
 )
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.model.trace import Trace
 
 T = TypeVar("T")
@@ -81,7 +80,7 @@ class SinkDriverMachine:
         """Invariant: only between a begin and its commit or abort."""
         self.facts: ClusterFacts | None = None
         self._trace = trace
-        self._identity: ProducerIdentity | None = None
+        self._identity: ProducerIdAndEpoch | None = None
         self._stored: StoredMarker | None = None
         self._offered: BatchIdentity | None = None
         self._may_be_open = False
@@ -327,7 +326,7 @@ class SinkDriverMachine:
         yield from self._end(self._identity, found)
         self._may_be_open = False
 
-    def _end(self, identity: ProducerIdentity, marked: StoredMarker) -> Steps[bool]:
+    def _end(self, identity: ProducerIdAndEpoch, marked: StoredMarker) -> Steps[bool]:
         """The commit point. Returns whether only the marker showed that it is committed."""
         is_news = marked.marker.published != self.published
         end = yield from transaction_end.commit(self.name, identity, marked, is_news=is_news)

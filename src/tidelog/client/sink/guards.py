@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.conversation import Steps
 from tidelog.client.sink.errors import BatchLost, Fenced, GuardFailed
 from tidelog.client.sink.replies import require_answer
 from tidelog.client.sink.requests import SinkCall, producers_call, transaction_call
 from tidelog.client.sink.values import BatchTicket, Receipt
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.model.limits import SEQUENCE_MODULUS
 from tidelog.core.wire.messages.api_61_describe_producers import (
     DescribeProducersResponse,
@@ -79,7 +78,7 @@ def receipts_by_partition(
 
 
 def check_partitions(
-    state: TransactionState, identity: ProducerIdentity, reported: Container[TopicPartition]
+    state: TransactionState, identity: ProducerIdAndEpoch, reported: Container[TopicPartition]
 ) -> None:
     """GuardFailed if the transaction has a partition that nobody reported.
 

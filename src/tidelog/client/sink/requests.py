@@ -15,10 +15,9 @@ from typing import NamedTuple
 from tidelog.client.admin.configs import ResourceKind
 from tidelog.client.admin.question import AnyNode, LeaderOf, TheBroker
 from tidelog.client.connections import SOFTWARE_NAME, SOFTWARE_VERSION
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.errors import MarkerUnreadable
 from tidelog.client.sink.marker import SinkMarker, read_marker
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.wire.messages import api_02_list_offsets as list_offsets
 from tidelog.core.wire.messages import api_03_metadata as metadata
 from tidelog.core.wire.messages import api_09_offset_fetch as offset_fetch
@@ -177,13 +176,13 @@ def identity_call(name: str, *, transaction_timeout_ms: int) -> SinkCall:
     return SinkCall(step=SinkStep.IDENTIFY, request=request, target=TRANSACTIONS)
 
 
-def read_identity(answer: Message) -> ProducerIdentity:
+def read_identity(answer: Message) -> ProducerIdAndEpoch:
     assert isinstance(answer, InitProducerIdResponse)
-    return ProducerIdentity(answer.producer_id, answer.producer_epoch)
+    return ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
 
 
 def next_epoch_call(
-    name: str, identity: ProducerIdentity, *, transaction_timeout_ms: int, not_after_ms: int
+    name: str, identity: ProducerIdAndEpoch, *, transaction_timeout_ms: int, not_after_ms: int
 ) -> SinkCall:
     """A new producer epoch, given only if `identity` is still the newest."""
     request = InitProducerIdRequest(
@@ -258,7 +257,7 @@ def read_end_offset(answer: Message) -> int:
 
 
 def add_partitions_call(
-    name: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
+    name: str, identity: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> SinkCall:
     topics: dict[str, add_partitions.AddPartitionsToTxnTopic] = {}
     for each in partitions:
@@ -288,7 +287,7 @@ def producers_call(partition: TopicPartition) -> SinkCall:
     return SinkCall(step=SinkStep.PRODUCERS, request=request, target=LeaderOf(partition))
 
 
-def add_offsets_call(name: str, identity: ProducerIdentity) -> SinkCall:
+def add_offsets_call(name: str, identity: ProducerIdAndEpoch) -> SinkCall:
     request = AddOffsetsToTxnRequest(
         transactional_id=name,
         producer_id=identity.producer_id,
@@ -298,7 +297,7 @@ def add_offsets_call(name: str, identity: ProducerIdentity) -> SinkCall:
     return SinkCall(step=SinkStep.ADD_OFFSETS, request=request, target=TRANSACTIONS)
 
 
-def write_marker_call(name: str, identity: ProducerIdentity, stored: StoredMarker) -> SinkCall:
+def write_marker_call(name: str, identity: ProducerIdAndEpoch, stored: StoredMarker) -> SinkCall:
     partition = txn_offset_commit.TxnOffsetCommitRequestPartition(
         partition_index=stored.partition.index,
         committed_offset=stored.marker.offset,
@@ -318,7 +317,7 @@ def write_marker_call(name: str, identity: ProducerIdentity, stored: StoredMarke
 
 
 def end_transaction_call(
-    name: str, identity: ProducerIdentity, *, is_commit: bool, timeout_ms: int | None = None
+    name: str, identity: ProducerIdAndEpoch, *, is_commit: bool, timeout_ms: int | None = None
 ) -> SinkCall:
     request = EndTxnRequest(
         transactional_id=name,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.conversation import Steps, call
 from tidelog.client.sink.decisions import ErrorDecision
 from tidelog.client.sink.errors import CommitUnknown, MarkerUnreadable
@@ -23,6 +22,7 @@ from tidelog.client.sink.requests import (
     read_stored_marker,
     transaction_call,
 )
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.wire.messages.api_65_describe_transactions import DescribeTransactionsResponse
 
 ABORT_TIMEOUT_MS = 10_000
@@ -46,7 +46,7 @@ class NotCommitted(NamedTuple):
 
 
 def commit(
-    name: str, identity: ProducerIdentity, marked: StoredMarker, *, is_news: bool
+    name: str, identity: ProducerIdAndEpoch, marked: StoredMarker, *, is_news: bool
 ) -> Steps[CommitConfirmed | NotCommitted]:
     """Ask for the commit; CommitUnknown if nobody knows what became of it.
 
@@ -80,7 +80,9 @@ def commit(
     return NotCommitted(end)
 
 
-def commit_unmarked(name: str, identity: ProducerIdentity) -> Steps[CommitConfirmed | NotCommitted]:
+def commit_unmarked(
+    name: str, identity: ProducerIdAndEpoch
+) -> Steps[CommitConfirmed | NotCommitted]:
     """The same for a transaction without a marker: then the coordinator itself is asked."""
     end = yield from call(end_transaction_call(name, identity, is_commit=True))
     if end.is_success:
@@ -101,11 +103,11 @@ def commit_unmarked(name: str, identity: ProducerIdentity) -> Steps[CommitConfir
     )
 
 
-def abort(name: str, identity: ProducerIdentity) -> Steps[bool]:
+def abort(name: str, identity: ProducerIdAndEpoch) -> Steps[bool]:
     """Abort the transaction. Returns whether it is known to be over."""
     reply = yield from call(_abort_call(name, identity))
     return reply.is_success or reply.decision == ErrorDecision.OVER
 
 
-def _abort_call(name: str, identity: ProducerIdentity) -> SinkCall:
+def _abort_call(name: str, identity: ProducerIdAndEpoch) -> SinkCall:
     return end_transaction_call(name, identity, is_commit=False, timeout_ms=ABORT_TIMEOUT_MS)

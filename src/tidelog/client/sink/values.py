@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidelog.client.producer.batch import ProducerIdentity
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +15,7 @@ class BatchTicket:
 
     transactional_id: str
     batch_id: int
-    identity: ProducerIdentity
+    identity: ProducerIdAndEpoch
     end_offsets: Mapping[TopicPartition, int]
     """Where each partition of the sink ended before this batch; no others may be written."""
     transaction_timeout_ms: int

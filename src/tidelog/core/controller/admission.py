@@ -32,8 +32,10 @@ from tidelog.core.metadata.cluster import (
 )
 from tidelog.core.metadata.features import KRAFT_VERSION, KRAFT_VERSION_LEVEL, METADATA_VERSION
 from tidelog.core.metadata.image import ClusterImage
+from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import PartitionChangeRecord
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import TopicId
 
 RESERVED_DIRECTORIES = frozenset(number.to_bytes(16, "big") for number in range(100))
 """Kafka keeps the first hundred ids for meanings like "unassigned"."""
@@ -99,7 +101,8 @@ def decide_admission(
     else:
         changes.without_trust(newcomer.broker_id, in_sync)
         changes.without_trust(newcomer.broker_id, image.index.eligible(newcomer.broker_id))
-    if known is not None and not set(known.log_directories) <= set(newcomer.log_directories):
+    if known is None or not set(known.log_directories) <= set(newcomer.log_directories):
+        # Also of a broker that was unregistered meanwhile: its replicas stayed assigned to it.
         _move_directories(image, newcomer, changes)
     broker_epoch = next_offset + len(changes.records)
     changes.records.append(broker_record(_broker(newcomer, broker_epoch=broker_epoch)))
@@ -138,19 +141,38 @@ def _move_directories(image: ClusterImage, newcomer: Newcomer, changes: Partitio
     """
     valid = {*newcomer.log_directories, UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY}
     only = newcomer.log_directories[0] if len(newcomer.log_directories) == 1 else None
+    moved = only or UNASSIGNED_DIRECTORY
+    reassigned = {
+        PartitionKey(TopicId(record.topic_id), record.partition_id): record
+        for record in changes.records
+        if isinstance(record, PartitionChangeRecord) and record.replicas is not None
+    }
     for topic in image.topics.values():
         for index, state in enumerate(topic.partitions):
-            if newcomer.broker_id in state.replicas:
-                if state.directory(newcomer.broker_id) in valid:
-                    continue
-                directories = with_directory(
-                    state, newcomer.broker_id, only or UNASSIGNED_DIRECTORY
+            if newcomer.broker_id not in state.replicas:
+                continue
+            if state.directory(newcomer.broker_id) in valid:
+                continue
+            ended = reassigned.get(PartitionKey(topic.topic_id, index))
+            if ended is not None:
+                _move_in(ended, newcomer.broker_id, moved)
+                continue
+            changes.records.append(
+                PartitionChangeRecord(
+                    partition_id=index,
+                    topic_id=topic.topic_id,
+                    directories=with_directory(state, newcomer.broker_id, moved),
                 )
-                changes.records.append(
-                    PartitionChangeRecord(
-                        partition_id=index, topic_id=topic.topic_id, directories=directories
-                    )
-                )
+            )
+
+
+def _move_in(record: PartitionChangeRecord, broker_id: int, directory: bytes) -> None:
+    """Its departure ended a reassignment: that record has the replicas and directories to be."""
+    assert record.replicas is not None and record.directories is not None
+    record.directories = [
+        directory if replica == broker_id else old
+        for replica, old in zip(record.replicas, record.directories, strict=True)
+    ]
 
 
 def _refuse_directories(image: ClusterImage, newcomer: Newcomer) -> Refusal | None:

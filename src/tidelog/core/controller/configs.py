@@ -1,4 +1,4 @@
-"""Changing settings step by step: what an incremental change makes of them, and whether it may.
+"""Changes of settings: what the steps of a change make of them, and whether they may.
 
 Which names exist and which values they take is not known here but given as `ConfigRules`: the
 tables of Kafka's settings on the deciding node.
@@ -34,6 +34,9 @@ class ConfigRules(Protocol):
     def refuse_topic_settings(self, settings: Mapping[str, str]) -> str | None:
         """Why a topic cannot have exactly these settings of its own."""
 
+    def refuse_group_settings(self, settings: Mapping[str, str]) -> str | None:
+        """Why a group cannot have exactly these settings of its own."""
+
     def is_list(self, resource_type: int, name: str) -> bool:
         """Can something be appended to it?"""
 
@@ -64,6 +67,8 @@ class Alteration:
 
     resource: ConfigResource
     steps: tuple[ConfigStep, ...]
+    deletes_others: bool = False
+    """Whether settings that no step names go back to their defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,7 @@ def _decide_resource(
     resource = request.resource
     settings = dict(image.configs.get(resource, {}))
     records = []
-    for step in request.steps:
+    for step in _all_steps(request, settings):
         before = settings.get(step.name)
         after = _after(before, step, resource, rules)
         if isinstance(after, Refusal):
@@ -156,6 +161,13 @@ def _decide_resource(
         records.append(_record(resource, step.name, after))
     refusal = _refuse_resource(image, resource, settings, rules)
     return records if refusal is None else refusal
+
+
+def _all_steps(request: Alteration, settings: Mapping[str, str]) -> list[ConfigStep]:
+    """Those of the request, then the deletion of every other setting, if it says so."""
+    named = {step.name for step in request.steps}
+    others = [name for name in settings if request.deletes_others and name not in named]
+    return [*request.steps, *(ConfigStep(name, Operation.DELETE, None) for name in others)]
 
 
 def _after(
@@ -221,6 +233,11 @@ def _refuse_resource(
         if resource != CLUSTER_DEFAULTS and int(resource.name) not in image.brokers:
             return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "no broker has this id")
         return None
+    if resource.type == ResourceType.GROUP:
+        if not resource.name:
+            return Refusal(ErrorCode.INVALID_REQUEST, "there are no defaults for all groups")
+        reason = rules.refuse_group_settings(settings)
+        return None if reason is None else Refusal(ErrorCode.INVALID_CONFIG, reason)
     return Refusal(ErrorCode.INVALID_REQUEST, f"resource type {resource.type} has no settings")
 
 

@@ -60,32 +60,33 @@ NO_LEADER = Elected(None, None)
 def elect(
     before: PartitionState,
     *,
+    replicas: tuple[int, ...],
     isr: tuple[int, ...],
     eligible: tuple[int, ...],
     election: Election,
     rules: ElectionRules,
 ) -> Elected:
-    """The leader of a partition whose in-sync set and eligible replicas will be these."""
+    """The leader of a partition whose replicas, in-sync set and eligible replicas will be these."""
     source = isr or eligible
     kind = ElectionKind.CLEAN if isr else ElectionKind.ELIGIBLE
 
     def may_lead(replica: int | None) -> bool:
         return replica in source and rules.is_acceptable(replica)
 
-    preferred = before.replicas[0]
+    preferred = replicas[0]
     if election is Election.PREFERRED and may_lead(preferred):
         return Elected(preferred, ElectionKind.PREFERRED if isr else kind)
     if may_lead(before.leader):
         return Elected(before.leader, kind)
-    for replica in before.replicas:
+    for replica in replicas:
         if may_lead(replica):
             return Elected(replica, kind)
     if rules.keeps_eligible and not source and len(before.last_known_leaders) == 1:
         last_known = before.last_known_leaders[0]
-        if rules.is_acceptable(last_known):
+        if last_known in replicas and rules.is_acceptable(last_known):
             return Elected(last_known, ElectionKind.LAST_KNOWN)
     if election is Election.UNCLEAN:
-        for replica in before.replicas:
+        for replica in replicas:
             if rules.is_acceptable(replica):
                 return Elected(replica, ElectionKind.UNCLEAN)
     return NO_LEADER

@@ -31,9 +31,13 @@ class ElectionSettings:
 
     def min_insync_replicas(self, topic: str) -> int:
         """Never more than there are replicas: else a small topic could never leave its ELR."""
+        replicas = self._image.topics[topic].partitions[0].replicas
+        return min(self.configured_min_insync_replicas(topic), len(replicas))
+
+    def configured_min_insync_replicas(self, topic: str) -> int:
         value = self._value(topic, MIN_INSYNC_REPLICAS)
         assert isinstance(value, int)
-        return min(value, len(self._image.topics[topic].partitions[0].replicas))
+        return value
 
     def allows_unclean(self, topic: str) -> bool:
         return self._value(topic, UNCLEAN_ELECTION) is True

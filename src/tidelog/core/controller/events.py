@@ -98,6 +98,27 @@ class IsrChangeRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentStarted:
+    """A partition moves; the adding ones must come into sync before the removing ones go."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentEnded:
+    """A partition moves no longer, because it has arrived or because that was cancelled."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerActivated:
     """This node decides from now on."""
 

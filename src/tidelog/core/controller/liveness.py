@@ -44,6 +44,9 @@ class Sessions:
             if not broker.is_fenced
         }
 
+    def __len__(self) -> int:
+        return len(self._sessions)
+
     def clear(self) -> None:
         self._sessions.clear()
 

@@ -10,13 +10,19 @@ from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from tidelog.core.controller.election import Election, ElectionRules
-from tidelog.core.controller.events import LeaderElected, LeaderLost
+from tidelog.core.controller.events import (
+    LeaderElected,
+    LeaderLost,
+    ReassignmentEnded,
+    ReassignmentStarted,
+)
 from tidelog.core.controller.partition_change import (
     PartitionDecision,
     PartitionTarget,
     decide_change,
 )
-from tidelog.core.metadata.cluster import PartitionState
+from tidelog.core.controller.reassignment_replicas import reassignment_of
+from tidelog.core.metadata.cluster import PartitionState, partition_after
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.metadata.partitions_by_broker import PartitionKey
 from tidelog.core.metadata.records import MetadataRecord
@@ -75,6 +81,7 @@ class PartitionChanges:
         if decision is None:
             return None
         self.records.append(decision.record)
+        self._tell_of_move(key, before, decision)
         if decision.elected is not None:
             self._tell(key, before, decision)
         return decision
@@ -103,6 +110,33 @@ class PartitionChanges:
         if not broker.is_active and replica != self._arriving:
             return False
         return broker.has_working(state.directory(replica))
+
+    def _tell_of_move(
+        self, key: PartitionKey, before: PartitionState, decision: PartitionDecision
+    ) -> None:
+        after = partition_after(before, decision.record)
+        moving = reassignment_of(after)
+        if moving == reassignment_of(before):
+            return
+        if moving.is_in_progress:
+            self.events.append(
+                ReassignmentStarted(
+                    topic=self.topic(key),
+                    partition=key.partition,
+                    replicas=moving.replicas,
+                    adding=moving.adding,
+                    removing=moving.removing,
+                )
+            )
+        else:
+            self.events.append(
+                ReassignmentEnded(
+                    topic=self.topic(key),
+                    partition=key.partition,
+                    replicas=moving.replicas,
+                    isr=after.isr,
+                )
+            )
 
     def _tell(self, key: PartitionKey, before: PartitionState, decision: PartitionDecision) -> None:
         assert decision.elected is not None

@@ -185,13 +185,9 @@ def _checked_states(
 ) -> list[PartitionState] | Refusal:
     states = []
     for index, broker_ids in assignments:
-        if not broker_ids:
-            return _bad_assignment("a partition needs at least one replica")
-        for broker_id in sorted(broker_ids):
-            if broker_id not in image.brokers:
-                return _bad_assignment(f"broker {broker_id} is not registered")
-            if broker_ids.count(broker_id) > 1:
-                return _bad_assignment(f"broker {broker_id} is given twice")
+        refusal = refuse_assignment(image, broker_ids)
+        if refusal is not None:
+            return refusal
         if replication_factor is not None and len(broker_ids) != replication_factor:
             return _bad_assignment(
                 f"{len(broker_ids)} replica(s) here, {replication_factor} elsewhere"
@@ -202,6 +198,18 @@ def _checked_states(
             return _bad_assignment(f"all brokers of partition {index} are fenced or shutting down")
         states.append(state)
     return states
+
+
+def refuse_assignment(image: ClusterImage, broker_ids: tuple[int, ...]) -> Refusal | None:
+    """Of one partition: registered brokers, each once, and at least one."""
+    if not broker_ids:
+        return _bad_assignment("a partition needs at least one replica")
+    for broker_id in sorted(broker_ids):
+        if broker_id not in image.brokers:
+            return _bad_assignment(f"broker {broker_id} is not registered")
+        if broker_ids.count(broker_id) > 1:
+            return _bad_assignment(f"broker {broker_id} is given twice")
+    return None
 
 
 def _first_state(image: ClusterImage, replicas: tuple[int, ...]) -> PartitionState | None:
@@ -215,11 +223,11 @@ def _first_state(image: ClusterImage, replicas: tuple[int, ...]) -> PartitionSta
         leader=isr[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=tuple(_directory(image, broker_id) for broker_id in replicas),
+        directories=tuple(default_directory(image, broker_id) for broker_id in replicas),
     )
 
 
-def _directory(image: ClusterImage, broker_id: int) -> bytes:
+def default_directory(image: ClusterImage, broker_id: int) -> bytes:
     """A broker with one log directory has no choice; otherwise it may choose."""
     directories = image.brokers[broker_id].log_directories
     return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY

@@ -38,6 +38,7 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ConfigResource(NamedTuple):
@@ -116,7 +117,9 @@ class PartitionState:
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_leaders: tuple[int, ...] = ()
     adding_replicas: tuple[int, ...] = ()
+    """Those that a running reassignment brings; they count once they are in sync."""
     removing_replicas: tuple[int, ...] = ()
+    """Those that leave when it ends."""
 
     def directory(self, broker_id: int) -> bytes:
         return self.directories[self.replicas.index(broker_id)]
@@ -128,6 +131,8 @@ class PartitionState:
         assert set(self.isr) <= set(self.replicas), self
         assert set(self.eligible_leader_replicas) <= set(self.replicas), self
         assert not set(self.eligible_leader_replicas) & set(self.isr), self
+        assert set(self.adding_replicas) <= set(self.replicas), self
+        assert set(self.removing_replicas) <= set(self.replicas), self
         assert self.leader is None or self.leader in self.isr, self
         assert self.leader_epoch >= 0, self
         assert self.partition_epoch >= 0, self

@@ -171,6 +171,10 @@ class ClusterImage:
         """The settings that this topic has of its own; not to be changed by the reader."""
         return self.configs.get(ConfigResource(ResourceType.TOPIC, topic), _NOTHING)
 
+    def group_config(self, group_id: str) -> dict[str, str]:
+        """A group's own settings, as text; nobody need have heard of the group."""
+        return self.configs.get(ConfigResource(ResourceType.GROUP, group_id), _NOTHING)
+
     def broker_config(self, broker_id: int) -> dict[str, str]:
         """The settings that this broker was given while running, without the cluster's."""
         return self.configs.get(ConfigResource(ResourceType.BROKER, str(broker_id)), _NOTHING)

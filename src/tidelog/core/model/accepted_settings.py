@@ -15,6 +15,25 @@ SHORT, LONG, DOUBLE = SettingType.SHORT, SettingType.LONG, SettingType.DOUBLE
 LIST = SettingType.LIST
 CLUSTER = Update.CLUSTER_WIDE
 
+_THROTTLE = "Bytes per second that a reassignment may take; Tidelog does not throttle."
+REPLICATION_THROTTLES = tuple(
+    Setting(
+        name=name,
+        type=LONG,
+        default=INT64_MAX,
+        at_least=0,
+        update=CLUSTER,
+        about=_THROTTLE,
+        has_effect=False,
+    )
+    for name in (
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+"""As in Kafka, they are for running brokers: a file does not have them."""
+
 _LATER = "Taken, with Kafka's default and limits; Tidelog does not act on it yet."
 _IGNORED = "Taken so that a configuration for Kafka loads; Tidelog has nothing that it would steer."
 
@@ -69,26 +88,7 @@ NOT_YET = (
     _later(INT, "controller.quota.window.num", 11, 1),
     _later(INT, "controller.quota.window.size.seconds", 1, 1),
     _later(INT, "controller.socket.timeout.ms", 30_000),
-    _later(INT, "group.consumer.assignment.interval.ms", 1000, 0, CLUSTER),
     _later(LIST, "group.consumer.assignors", ("uniform", "range")),
-    _later(INT, "group.consumer.heartbeat.interval.ms", 5000, 1),
-    _later(INT, "group.consumer.max.assignment.interval.ms", 15_000, 0),
-    _later(INT, "group.consumer.max.heartbeat.interval.ms", 15_000, 1),
-    _later(INT, "group.consumer.max.session.timeout.ms", 60_000, 1),
-    _later(INT, "group.consumer.max.size", INT32_MAX, 1),
-    Setting(
-        name="group.consumer.migration.policy",
-        type=STRING,
-        default="bidirectional",
-        about=_LATER,
-        one_of=("disabled", "downgrade", "upgrade", "bidirectional"),
-        ignores_case=True,
-        has_effect=False,
-    ),
-    _later(INT, "group.consumer.min.assignment.interval.ms", 0, 0),
-    _later(INT, "group.consumer.min.heartbeat.interval.ms", 5000, 1),
-    _later(INT, "group.consumer.min.session.timeout.ms", 45_000, 1),
-    _later(INT, "group.consumer.session.timeout.ms", 45_000, 1),
     _later(INT, "group.coordinator.append.linger.ms", -1, -1),
     _later(INT, "group.coordinator.background.threads", 2, 1),
     _later(INT, "group.coordinator.cached.buffer.max.bytes", 1_048_588, 524288, CLUSTER),
@@ -101,23 +101,10 @@ NOT_YET = (
         has_effect=False,
     ),
     _later(INT, "group.coordinator.threads", 4, 1),
-    _later(INT, "group.initial.rebalance.delay.ms", 3000),
-    _later(INT, "group.max.session.timeout.ms", 1_800_000),
-    _later(INT, "group.max.size", INT32_MAX, 1),
-    _later(INT, "group.min.session.timeout.ms", 6000),
     _later(INT, "initial.broker.registration.timeout.ms", 60_000),
     _later(STRING, "inter.broker.listener.name", None),
     _later(INT, "num.replica.alter.log.dirs.threads", None),
     _later(INT, "num.replica.fetchers", 1, 1, CLUSTER),
-    _later(INT, "offset.metadata.max.bytes", 4096),
-    _later(INT, "offsets.commit.timeout.ms", 5000, 1),
-    _later(INT, "offsets.load.buffer.size", 5_242_880, 1),
-    _later(LONG, "offsets.retention.check.interval.ms", 600_000, 1),
-    _later(INT, "offsets.retention.minutes", 10_080, 1),
-    _later(INT, "offsets.topic.compression.codec", 0),
-    _later(INT, "offsets.topic.num.partitions", 50, 1),
-    _later(SHORT, "offsets.topic.replication.factor", 3, 1),
-    _later(INT, "offsets.topic.segment.bytes", 104_857_600, 1),
     _later(INT, "replica.socket.receive.buffer.bytes", 65_536),
     _later(INT, "replication.quota.window.num", 11, 1),
     _later(INT, "replication.quota.window.size.seconds", 1, 1),
@@ -151,24 +138,6 @@ OF_KAFKA_ALONE = (
         about="The protocol of each listener's name; so far all of them must be PLAINTEXT.",
         update=Update.PER_BROKER,
     ),
-    _ignored(LONG, "log.cleaner.backoff.ms", 15_000, 0, CLUSTER),
-    _ignored(LONG, "log.cleaner.dedupe.buffer.size", 134_217_728, None, CLUSTER),
-    _ignored(LONG, "log.cleaner.delete.retention.ms", 86_400_000, 0, CLUSTER),
-    _ignored(BOOLEAN, "log.cleaner.enable", True),
-    _ignored(DOUBLE, "log.cleaner.io.buffer.load.factor", 0.9, None, CLUSTER),
-    _ignored(INT, "log.cleaner.io.buffer.size", 524_288, 0, CLUSTER),
-    _ignored(DOUBLE, "log.cleaner.io.max.bytes.per.second", 1.7976931348623157e308, None, CLUSTER),
-    _ignored(LONG, "log.cleaner.max.compaction.lag.ms", INT64_MAX, 1, CLUSTER),
-    Setting(
-        name="log.cleaner.min.cleanable.ratio",
-        type=DOUBLE,
-        default=0.5,
-        about="Default of the topic's min.cleanable.dirty.ratio.",
-        at_least=0,
-        at_most=1,
-        update=CLUSTER,
-    ),
-    _ignored(LONG, "log.cleaner.min.compaction.lag.ms", 0, 0, CLUSTER),
     _ignored(INT, "log.cleaner.threads", 1, 0, CLUSTER),
     _ignored(LONG, "log.dir.failure.timeout.ms", 30_000, 1),
     _ignored(LONG, "log.local.retention.bytes", -2, -2, CLUSTER),

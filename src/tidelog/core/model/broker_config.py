@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from tidelog.core.model.accepted_settings import ACCEPTED
+from tidelog.core.model.accepted_settings import ACCEPTED, REPLICATION_THROTTLES
 from tidelog.core.model.broker_settings import ACTED_ON
 from tidelog.core.model.config import BadSetting, Update, Value, table
 from tidelog.core.model.listeners import (
@@ -19,6 +19,7 @@ from tidelog.core.model.listeners import (
 from tidelog.core.model.voters import parse_voters, refuse_voters
 
 BROKER_SETTINGS = table(ACTED_ON + ACCEPTED)
+_DYNAMIC_SETTINGS = {**BROKER_SETTINGS, **table(REPLICATION_THROTTLES)}
 assert len(BROKER_SETTINGS) == len(ACTED_ON) + len(ACCEPTED), "a setting is there twice"
 
 
@@ -43,7 +44,8 @@ def read_broker_settings(
         try:
             values[name] = setting.parse(text)
         except BadSetting as refusal:
-            problems.append(Problem(name, f"{text!r} is refused: {refusal.reason}"))
+            shown = "[hidden]" if setting.is_secret else repr(text)
+            problems.append(Problem(name, f"{shown} is refused: {refusal.reason}"))
     if not problems:
         problems = [problem for rule in _TOGETHER for problem in rule(values)]
     return values, problems
@@ -87,7 +89,7 @@ def refuse_dynamic_change(settings: Mapping[str, str], *, for_one_broker: bool) 
     if fixed:
         return f"cannot change while a broker runs: {', '.join(fixed)}"
     for name, text in sorted(settings.items()):
-        setting = BROKER_SETTINGS.get(name)
+        setting = _DYNAMIC_SETTINGS.get(name)
         if setting is None:
             continue  # as in Kafka, where extensions may bring settings of their own
         try:
@@ -127,6 +129,19 @@ def _identity(values: Mapping[str, Value]) -> Iterator[Problem]:
             yield Problem("controller.quorum.voters", "a node that is no controller needs some")
         elif node_id in ids:
             yield Problem("process.roles", f"node {node_id} is a voter, so it must be a controller")
+
+
+def _secret(values: Mapping[str, Value]) -> Iterator[Problem]:
+    """Whoever has other nodes to speak with must know them apart from strangers."""
+    items = _items(values, "controller.quorum.voters")
+    voters = parse_voters(items) if refuse_voters(items) is None else ()
+    has_others = any(voter.node_id != values["node.id"] for voter in voters)
+    if has_others and values["tidelog.cluster.secret"] is None:
+        yield Problem(
+            "tidelog.cluster.secret",
+            "must be set, here or in the file that tidelog.cluster.secret.file names, to the same "
+            "random text on every node of the cluster (`openssl rand -hex 32` makes one)",
+        )
 
 
 def _addresses(values: Mapping[str, Value]) -> Iterator[Problem]:
@@ -177,6 +192,7 @@ def _limits(values: Mapping[str, Value]) -> Iterator[Problem]:
 
 _TOGETHER: tuple[Callable[[Mapping[str, Value]], Iterator[Problem]], ...] = (
     _identity,
+    _secret,
     _addresses,
     _limits,
 )

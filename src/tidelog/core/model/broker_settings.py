@@ -1,13 +1,16 @@
 """The settings of a broker that Tidelog acts on, with Kafka's names, types, defaults and limits.
 
-Those that begin with `tidelog.` are its own. What Kafka has and Tidelog merely takes is in
-accepted_settings.py; how a topic's settings follow from these is in config_resolution.py.
+Its own, which begin with `tidelog.`, are in own_settings.py. What Kafka has and Tidelog merely
+takes is in accepted_settings.py; how a topic's settings follow from these is in
+config_resolution.py.
 """
 
 from __future__ import annotations
 
+from tidelog.core.model.cleaner_settings import CLEANER
 from tidelog.core.model.config import Setting, SettingType, Update, Value
 from tidelog.core.model.controller_settings import CONTROLLER
+from tidelog.core.model.coordinator_settings import COORDINATORS
 from tidelog.core.model.limits import (
     BATCH_BYTES_MAX,
     DESCRIBED_PARTITIONS_MAX,
@@ -20,6 +23,7 @@ from tidelog.core.model.limits import (
     REQUEST_BYTES_MAX,
     SESSION_TIMEOUT_MS,
 )
+from tidelog.core.model.own_settings import OWN
 from tidelog.core.model.quorum_settings import QUORUM
 from tidelog.core.model.replication_settings import REPLICATION
 from tidelog.core.model.topic_config import (
@@ -92,7 +96,7 @@ IDENTITY = (
         name="advertised.listeners",
         type=_LIST,
         default=None,
-        about="What clients are told instead of `listeners`, for example behind a proxy.",
+        about="Addresses that clients get instead of `listeners`, for example behind a proxy.",
     ),
     Setting(
         name="log.dirs",
@@ -360,39 +364,7 @@ MEMBERSHIP = (
     ),
 )
 
-OWN = (
-    Setting(
-        name="tidelog.fsync",
-        type=_STRING,
-        default="none",
-        about="When a write counts: in the page cache as in Kafka (none), after a sync shared by "
-        "all that wait (group), or after a sync of its own (always).",
-        one_of=("none", "group", "always"),
-    ),
-    Setting(
-        name="tidelog.failure.detection",
-        type=_STRING,
-        default="connection",
-        about="Whether a refused connection already proves a dead broker, or only silence does.",
-        one_of=("connection", "session"),
-    ),
-    Setting(
-        name="tidelog.log.format",
-        type=_STRING,
-        default="text",
-        about="How the broker writes its own log lines.",
-        one_of=("text", "json"),
-    ),
-    Setting(
-        name="tidelog.log.level",
-        type=_STRING,
-        default="info",
-        about="The least important lines of its own log that the broker writes.",
-        one_of=("debug", "info", "warning", "error"),
-    ),
-)
-
 ACTED_ON = (
     *(IDENTITY + CONNECTIONS + TOPICS + LOGS + COMPRESSION + MEMBERSHIP),
-    *(QUORUM + CONTROLLER + REPLICATION + OWN),
+    *(QUORUM + CONTROLLER + REPLICATION + CLEANER + COORDINATORS + OWN),
 )

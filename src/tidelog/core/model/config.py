@@ -39,6 +39,7 @@ class ConfigSource(IntEnum):
     STATIC_BROKER = 4
     DEFAULT = 5
     BROKER_LOGGER = 6
+    GROUP = 8
 
 
 class Update(Enum):
@@ -103,6 +104,11 @@ class Setting(NamedTuple):
     def format(self, value: Value) -> str | None:
         """As Kafka prints it; None where there is no value."""
         return format_value(value)
+
+    @property
+    def is_secret(self) -> bool:
+        """Its value is shown to nobody."""
+        return self.type == SettingType.PASSWORD
 
     def allowed(self) -> str:
         """What a value must be, in words."""

@@ -19,6 +19,12 @@ from tidelog.core.model.config import (
     Value,
     format_value,
 )
+from tidelog.core.model.group_config import (
+    GROUP_BOUNDS,
+    GROUP_SETTINGS,
+    group_values,
+    refuse_group_settings,
+)
 from tidelog.core.model.topic_config import (
     BROKER_SYNONYMS,
     TOPIC_SETTINGS,
@@ -122,6 +128,22 @@ def resolve_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) -> 
     return resolved
 
 
+def resolve_group_config(overrides: Mapping[str, str], layers: BrokerLayers) -> dict[str, Resolved]:
+    """Every setting of a group of consumers, with source and synonyms."""
+    values, resolved = group_values(overrides), {}
+    for name, setting in GROUP_SETTINGS.items():
+        synonym = GROUP_BOUNDS[name].synonym
+        value: Value = values.get(name)
+        synonyms: list[SynonymValue] = []
+        if value is not None:
+            synonyms.append(SynonymValue(name, format_value(value), ConfigSource.GROUP))
+        else:
+            value = broker_value(synonym, layers)
+        synonyms += _broker_synonyms(synonym, layers)
+        resolved[name] = _resolved(setting, value, synonyms)
+    return resolved
+
+
 def resolve_broker_config(layers: BrokerLayers) -> dict[str, Resolved]:
     """Every setting of one broker, with source and synonyms."""
     return {
@@ -148,9 +170,18 @@ class SettingRules:
 
     def __init__(self, layers: BrokerLayers) -> None:
         self._inherited = inherited_topic_values(layers)
+        self._layers = layers
 
     def refuse_topic_settings(self, settings: Mapping[str, str]) -> str | None:
         return refuse_topic_settings(settings, self._inherited)
+
+    def refuse_group_settings(self, settings: Mapping[str, str]) -> str | None:
+        return refuse_group_settings(settings, self._integer)
+
+    def _integer(self, name: str) -> int:
+        value = broker_value(name, self._layers)
+        assert isinstance(value, int), name
+        return value
 
     def is_list(self, resource_type: int, name: str) -> bool:
         setting = _settings_of(resource_type).get(name)
@@ -161,10 +192,12 @@ class SettingRules:
         return None if setting is None else format_value(setting.default)
 
 
-_TOPIC_RESOURCE = 2
+_TOPIC_RESOURCE, _GROUP_RESOURCE = 2, 32
 
 
 def _settings_of(resource_type: int) -> Mapping[str, Setting]:
+    if resource_type == _GROUP_RESOURCE:
+        return GROUP_SETTINGS
     return TOPIC_SETTINGS if resource_type == _TOPIC_RESOURCE else BROKER_SETTINGS
 
 

@@ -8,7 +8,7 @@ mean is in the full names of parameters and fields (`leader_epoch`, `log_end_off
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import NamedTuple, NewType
 
 TopicId = NewType("TopicId", bytes)
 """Sixteen bytes; shown to people in Kafka's url-safe base64 form."""
@@ -26,3 +26,10 @@ class TopicPartition:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """Who numbers batches: a producer id never travels without its producer epoch."""
+
+    producer_id: int
+    producer_epoch: int

@@ -17,6 +17,10 @@ RECEIVE_BUFFER_BYTES = 64 * KIB
 """What a connection starts with; it grows only as bytes arrive."""
 PARTIAL_FRAMES_BYTES_MAX = 256 * MIB
 """For the begun frames of all connections together."""
+STARTUP_GATE_BYTES_MAX = 16 * MIB
+"""For the requests of all connections that wait until a starting broker knows its cluster."""
+STARTUP_GATE_REQUEST_BYTES = 1 * KIB
+"""What each of them is counted for, beside its body."""
 MATERIALISED_ANSWER_BYTES_MAX = 256 * KIB
 """Of one connection's answers, read from files into memory but not sent yet."""
 FETCH_SESSIONS_MAX = 1_000
@@ -26,6 +30,9 @@ BATCH_BYTES_MAX = 1 * MIB + 12
 """Kafka's default of `message.max.bytes`: one MiB and the prefix that it does not count."""
 DECOMPRESSED_BATCH_BYTES_MAX = 100 * MIB
 """What the records of one batch may unpack to; beyond it the batch is called corrupt."""
+BATCH_RECORDS_MAX = 2**18
+"""In one batch of a producer, and as many record headers in all of them: a leader looks at each,
+and serves nobody meanwhile."""
 DEDUP_BATCHES = 5
 """Remembered per producer and partition, so that a retry is recognised."""
 PRODUCER_REQUESTS_IN_FLIGHT_MAX = 5

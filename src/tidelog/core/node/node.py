@@ -17,19 +17,23 @@ from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
-from tidelog.core.node.api import HANDLERS
+from tidelog.core.node.api import HANDLERS, api_00_produce, refuse_stranger
 from tidelog.core.node.api.api_00_produce import ParkedProduce
 from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
 from tidelog.core.node.broker.producer_ids import ProducerIds
 from tidelog.core.node.broker.recent_departures import RecentDepartures
+from tidelog.core.node.broker.session_watch import SessionWatch
 from tidelog.core.node.broker.startup_gate import StartupGate
 from tidelog.core.node.connections.connection import Connections
 from tidelog.core.node.connections.liveness_probes import LivenessProbes
+from tidelog.core.node.connections.membership import Membership
 from tidelog.core.node.connections.request import ParkedForData, Request
 from tidelog.core.node.connections.request_timeouts import RequestTimeouts
 from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.controller.controller_channel import ControllerChannel
 from tidelog.core.node.controller.forwarder import Forwarder
+from tidelog.core.node.coordinators.group_coordinator import GroupCoordinator
+from tidelog.core.node.coordinators.internal_topics import InternalTopics
 from tidelog.core.node.events import NodeStarted, NodeStopped
 from tidelog.core.node.fetch.fetch_sessions import FetchSessions
 from tidelog.core.node.metadata import cluster_view
@@ -81,7 +85,14 @@ class Node:
         self.find_partition = self.partitions.find
         self.touch = self.partitions.touch
         self.connections = Connections(outbox)
-        self.links = Links(outbox, client_id=f"node-{settings.node_id}")
+        self.membership = Membership(
+            node_id=settings.node_id, secret=settings.cluster_secret, random=random, trace=trace
+        )
+        self.links = Links(
+            outbox,
+            client_id=f"node-{settings.node_id}",
+            introductions=self.membership if self.membership.has_secret else None,
+        )
         self.alarms = Alarms()
         self.timeouts = RequestTimeouts()
         self.newly_parked: list[ParkedProduce] = []
@@ -111,6 +122,10 @@ class Node:
         )
         self.metadata = MetadataLog(self._metadata_port())
         self.quorum = self.metadata.quorum
+        self.session_watch = SessionWatch(
+            settings=settings, metadata=self.metadata, alarms=alarms, trace=self.trace
+        )
+        self.quorum.fetch_client.on_read = self.session_watch.on_metadata_read
         self._build_controller()
         self._build_replicas()
         self.broker_lifecycle = BrokerLifecycle(
@@ -119,6 +134,7 @@ class Node:
             metadata=self.metadata,
             directories=self.replica_manager,
             channel=self.controller_channel,
+            session_watch=self.session_watch,
             on_caught_up=self.publish_partitions,
             alarms=alarms,
             clock=self,
@@ -132,6 +148,7 @@ class Node:
             channel=self.controller_channel,
             broker_epoch=self._broker_epoch,
         )
+        self._build_coordinators()
 
     def _build_controller(self) -> None:
         self.controller_channel = ControllerChannel(
@@ -198,10 +215,30 @@ class Node:
             partitions=self.partitions,
             replica_manager=self.replica_manager,
             wall_ms=self.wall_ms,
+            trace=self.trace,
         )
         self.replica_selector = ReplicaSelector.of(settings, self.image)
         self.held_replicas: frozenset[tuple[int, TopicPartition]] = frozenset()
         """A fault for tests: followers that get nothing of a partition that this node leads."""
+
+    def _build_coordinators(self) -> None:
+        self.internal_topics = InternalTopics(
+            settings=self.settings,
+            image=self.image,
+            channel=self.controller_channel,
+            alarms=self.alarms,
+        )
+        self.group_coordinator = GroupCoordinator(
+            settings=self.settings,
+            image=self.image,
+            partitions=self.partitions,
+            on_log_failed=self.on_log_failed,
+            alarms=self.alarms,
+            wall_ms=self.wall_ms,
+            trace=self.trace,
+            random=self.random,
+        )
+        self._unsettled_groups = self.group_coordinator.runtime.unsettled
 
     def _metadata_port(self) -> MetadataPort:
         return MetadataPort(
@@ -260,6 +297,7 @@ class Node:
         self._is_starting = False
         self.log_maintenance.start(now_ms)
         self.isr_changes.start(now_ms)
+        self.session_watch.start(now_ms)
         if self.broker_lifecycle.is_caught_up:
             self.publish_partitions(now_ms)
         self.trace.emit(
@@ -315,6 +353,8 @@ class Node:
     def on_frame(self, connection: int, frame: memoryview, now_ms: int) -> None:
         """One request. `frame` is writable, without its size, and valid only during the call."""
         self.now_ms = now_ms
+        if now_ms >= self.session_watch.late_ms:
+            self._on_paused(now_ms)
         peer = self.connections.open.get(connection)
         if peer is None or peer.is_failed:
             return
@@ -328,7 +368,9 @@ class Node:
             body = frame[body_position:]
             request = Request(peer, api_key, version, correlation_id, client_id, body)
             peer.add(request)
-            if (
+            if api.is_between_nodes and not request.is_from_member:
+                refuse_stranger(request)
+            elif (
                 api.waits_for_metadata
                 and self._is_broker
                 and not self.broker_lifecycle.is_caught_up
@@ -356,6 +398,8 @@ class Node:
     def on_answer(self, link: int, frame: memoryview, now_ms: int) -> None:
         """What another node answered. `frame` is without its size, valid only during the call."""
         self.now_ms = now_ms
+        if now_ms >= self.session_watch.late_ms:
+            self._on_paused(now_ms)
         self.links.on_answer(link, frame, now_ms)
 
     def on_synced(self, file: File, size_bytes: int, now_ms: int) -> None:
@@ -379,6 +423,8 @@ class Node:
 
     def on_timer(self, now_ms: int) -> None:
         self.now_ms = now_ms
+        if now_ms >= self.session_watch.late_ms:
+            self._on_paused(now_ms)
         if self._armed_ms is not None and now_ms >= self._armed_ms:
             self._armed_ms = None
         self.timeouts.expire(now_ms)
@@ -389,10 +435,17 @@ class Node:
     def end_of_tick(self, now_ms: int) -> None:
         """Settle what this batch of events changed; the order of the steps is the promise."""
         self.now_ms = now_ms
+        if now_ms >= self.session_watch.late_ms:
+            self._on_paused(now_ms)
+        self.session_watch.on_event(now_ms)
         self.replica_manager.notice_failures()
         if not self.broker_lifecycle.is_caught_up:
             self.broker_lifecycle.end_of_tick(now_ms)
         self._settle_partitions(now_ms)
+        if self._unsettled_groups:
+            self.group_coordinator.runtime.settle()
+        if self.internal_topics.is_due:
+            self.internal_topics.settle(now_ms)
         if self.forwarder.waiting_for_image:
             self.forwarder.end_of_tick()
         if self.recent_departures.is_due:
@@ -426,6 +479,8 @@ class Node:
         if self.broker_lifecycle.is_caught_up or isinstance(change, ConfigChanged):
             self.replica_manager.on_change(change, now_ms)
             self.recent_departures.on_change(change, now_ms)
+            self.group_coordinator.on_change(change, now_ms)
+            self.internal_topics.on_change()
 
     def on_log_failed(self, log: Log) -> None:
         """A log could not be written: its whole directory is given up."""
@@ -441,15 +496,36 @@ class Node:
     def check(self) -> None:
         for partition in self.partitions:
             partition.check()
+        self.replica_manager.check()
         self.fetcher_links.check()
+        self.fetch_sessions.check()
+        self.isr_changes.check()
         self.metadata.check()
         self.quorum.check()
+        self.active_controller.check()
+        self.broker_lifecycle.check()
         self.producer_ids.check()
+        self.group_coordinator.check()
+        self.session_watch.check()
         for connection in self.connections.open.values():
             first = connection.queue[0] if connection.queue else None
             assert first is None or first.parts is None, "an answer was forgotten"
 
     # Inside
+
+    def _on_paused(self, now_ms: int) -> None:
+        """We stood still: before anything else, ask whether we still lead what we led.
+
+        Answers to writers that were ready before and did not leave are not given any more.
+        """
+        self.session_watch.on_paused(now_ms)
+        for dropped in self.connections.drop_answered(
+            api_00_produce.API_KEY, "the broker was paused before its answer left"
+        ):
+            self.trace.emit(dropped)
+        if self.metadata.is_active:
+            self.active_controller.on_paused(now_ms)
+        self.broker_lifecycle.on_paused(now_ms)
 
     def _settle_partitions(self, now_ms: int) -> None:
         """High watermarks move; followers ask on; in-sync sets are proposed."""

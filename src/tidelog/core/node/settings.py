@@ -96,6 +96,13 @@ class NodeSettings:
         assert isinstance(roles, tuple)
         return roles
 
+    @property
+    def cluster_secret(self) -> str | None:
+        """What the nodes of a cluster know and nobody else; None: this node is alone."""
+        secret = self.values["tidelog.cluster.secret"]
+        assert secret is None or isinstance(secret, str)
+        return secret
+
     def value(self, name: str) -> Value:
         return self.values[name]
 

@@ -1,1 +1,1 @@
-"""Raft for the metadata log, in KRaft's form: a pure machine, told things, returning wishes."""
+"""Raft for the metadata log, in KRaft's form: a pure machine, events in, effects out."""

@@ -205,10 +205,10 @@ class Partition:
             )
         return is_new
 
-    def delete(self) -> None:
-        """Its topic is deleted, or it has moved to other brokers."""
+    def delete(self, code: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
+        """Its topic is deleted, or it has moved to other brokers; the code tells clients which."""
         self.is_deleted = True
-        self.retire(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.retire(code)
         self.watchers.clear()
         self.follower_watchers.clear()
         self.deletion_watchers.clear()

@@ -17,6 +17,17 @@ _ENTRY = Struct(">hqqqq")
 ENTRY_BYTES = _ENTRY.size
 
 
+def encode(aborted: AbortedTransaction) -> bytes:
+    """One entry, as Kafka writes it."""
+    return _ENTRY.pack(
+        _VERSION,
+        aborted.producer_id,
+        aborted.first_offset,
+        aborted.end_offset - 1,
+        aborted.last_stable_offset,
+    )
+
+
 class AbortedIndex:
     """The aborted transactions of one partition, file by file."""
 
@@ -49,15 +60,11 @@ class AbortedIndex:
         file = self._files.get(base_offset)
         if file is None:
             file = self._files[base_offset] = self._disk.open(self.path(base_offset))
-        file.append(
-            _ENTRY.pack(
-                _VERSION,
-                aborted.producer_id,
-                aborted.first_offset,
-                aborted.end_offset - 1,
-                aborted.last_stable_offset,
-            )
-        )
+        file.append(encode(aborted))
+
+    def adopt(self, base_offset: int, file: File) -> None:
+        """A cleaned segment brings its own file."""
+        self._files[base_offset] = file
 
     def entries(self, base_offset: int) -> Iterator[AbortedTransaction]:
         """A cut entry at the end of the file is left out."""

@@ -15,6 +15,7 @@ INDEX_BYTES_MIN = 24
 
 Fsync = Literal["none", "group", "always"]
 TimestampType = Literal["CreateTime", "LogAppendTime"]
+RecordsValidation = Literal["full", "header"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +41,12 @@ class LogConfig:
     flush_ms: int | None = None
     file_delete_delay_ms: int = 60_000
     delete_retention_ms: int = DAY_MS
+    compaction_lag_min_ms: int = 0
+    compaction_lag_max_ms: int = INT64_MAX
+    min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = DAY_MS
     fsync: Fsync = "none"
+    records_validation: RecordsValidation = "full"
 
     def __post_init__(self) -> None:
         assert self.segment_bytes > 0 and self.segment_ms > 0, self

@@ -45,6 +45,8 @@ class LogDirectory:
         self._recovery_points = self._checkpoint(file_names.RECOVERY_POINTS, lambda _: None)
         self._high_watermarks = self._checkpoint(file_names.HIGH_WATERMARKS, lambda _: None)
         self._log_starts = self._checkpoint(file_names.LOG_STARTS, self._on_log_starts_durable)
+        self._cleaned_offsets = self._checkpoint(file_names.CLEANED_OFFSETS, lambda _: None)
+        self._found_cleaned_offsets: Offsets = {}
         self._found_recovery_points: Offsets = {}
         self._found_high_watermarks: Offsets = {}
         self._found_log_starts: Offsets = {}
@@ -79,6 +81,7 @@ class LogDirectory:
         self._found_recovery_points = self._read(self._recovery_points)
         self._found_high_watermarks = self._read(self._high_watermarks)
         self._found_log_starts = self._read(self._log_starts)
+        self._found_cleaned_offsets = self._read(self._cleaned_offsets)
         for name in disk.list_names(path):
             whole = f"{path}/{name}"
             if not disk.is_directory(whole):
@@ -122,6 +125,9 @@ class LogDirectory:
            its logs begin is not known.
         3. Recovered all the same, the log would seem to begin with the old segments, and all that
            lies behind a hole among them would be cut.
+
+        A log that was cut below its recovery point gets a lower one, durably: what is written next
+        is not synced, and another start would not scan it.
         """
         assert topic_partition not in self.logs, f"{topic_partition} is open"
         self.refuse_if_offline()
@@ -129,11 +135,13 @@ class LogDirectory:
             if topic_partition not in self.found:
                 self._forget(topic_partition)
             log = self._open_log(topic_partition, topic_id, config, wall_ms)
+            self.logs[topic_partition] = log
+            self.before_rewind(log)
         except DiskError as error:
+            self.logs.pop(topic_partition, None)
             self.take_offline(error)
             raise
         log.keeper = self
-        self.logs[topic_partition] = log
         return log
 
     def _open_log(
@@ -156,6 +164,8 @@ class LogDirectory:
             log_start_offset=self._found_log_starts.get(topic_partition),
         )
         log.durable_log_start_offset = self._found_log_starts.get(topic_partition)
+        cleaned = self._found_cleaned_offsets.get(topic_partition)
+        log.cleaned_end_offset = None if cleaned is None else min(cleaned, log.log_end_offset)
         checkpointed = self._found_high_watermarks.get(topic_partition, 0)
         if checkpointed > log.high_watermark:
             log.advance_high_watermark(min(checkpointed, log.log_end_offset))
@@ -172,9 +182,12 @@ class LogDirectory:
             self._found_recovery_points,
             self._found_high_watermarks,
             self._found_log_starts,
+            self._found_cleaned_offsets,
         ):
             found.pop(topic_partition, None)
-        self._write_what_exceeds(topic_partition, recovery_point=0, log_start_offset=0)
+        self._write_what_exceeds(
+            topic_partition, recovery_point=0, log_start_offset=0, cleaned_end_offset=0
+        )
 
     def discard_found(self, topic_partition: TopicPartition) -> None:
         """A partition that was found here belongs to no topic: its deletion had been cut short."""
@@ -229,15 +242,38 @@ class LogDirectory:
             log.topic_partition,
             recovery_point=log.recovery_point,
             log_start_offset=log.log_start_offset,
+            cleaned_end_offset=log.cleaned_end_offset or 0,
         )
 
+    def on_log_cleaned(self, log: Log) -> None:
+        """See LogKeeper. Without waiting: if the line is lost, a round is done again."""
+        if self.offline is None:
+            try:
+                self._cleaned_offsets.write(self._cleaned_end_offsets())
+            except DiskError as error:
+                self.take_offline(error)
+
     def _write_what_exceeds(
-        self, topic_partition: TopicPartition, *, recovery_point: int, log_start_offset: int
+        self,
+        topic_partition: TopicPartition,
+        *,
+        recovery_point: int,
+        log_start_offset: int,
+        cleaned_end_offset: int,
     ) -> None:
         if self._recovery_points.may_exceed(topic_partition, recovery_point):
             self._recovery_points.write_now(self._recovery_point_offsets())
         if self._log_starts.may_exceed(topic_partition, log_start_offset):
             self._log_starts.write_now(self._log_start_offsets())
+        if self._cleaned_offsets.may_exceed(topic_partition, cleaned_end_offset):
+            self._cleaned_offsets.write_now(self._cleaned_end_offsets())
+
+    def _cleaned_end_offsets(self) -> Offsets:
+        """Of the logs that were compacted once; the others have no line, as in Kafka."""
+        offsets = self._offsets(
+            self._found_cleaned_offsets, lambda log: log.cleaned_end_offset or 0
+        )
+        return {name: offset for name, offset in offsets.items() if offset}
 
     def _recovery_point_offsets(self) -> Offsets:
         return self._offsets(self._found_recovery_points, lambda log: log.recovery_point)

@@ -43,6 +43,35 @@ class SegmentsDeleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogCleaned:
+    """One round of compaction is over."""
+
+    partition: str
+    from_offset: int
+    to_offset: int
+    """The records in between are the newest of their keys now."""
+    bytes_before: int
+    bytes_after: int
+    """Of the segments that were written anew, clean ones before `from_offset` among them."""
+    keys: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogUncleanable:
+    """Compaction leaves this log alone until the next start."""
+
+    partition: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapFinished:
+    """A restart completed the exchange of segments that compaction had begun."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducersExpired:
     partition: str
     count: int

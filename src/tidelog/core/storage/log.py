@@ -58,6 +58,9 @@ class LogKeeper(Protocol):
     def before_rewind(self, log: Log) -> None:
         """The recovery point or the log start went back: make that durable, then return."""
 
+    def on_log_cleaned(self, log: Log) -> None:
+        """Compaction got further: `cleaned_end_offset` moved."""
+
     def on_log_failed(self, log: Log, error: DiskError) -> None: ...
 
 
@@ -69,6 +72,7 @@ class Log:
     """
 
     __slots__ = (
+        "cleaned_end_offset",
         "config",
         "durable_log_start_offset",
         "epochs",
@@ -84,6 +88,7 @@ class Log:
         "producers",
         "topic_partition",
         "trace",
+        "uncleanable",
     )
 
     def __init__(
@@ -113,6 +118,10 @@ class Log:
         self.keeper: LogKeeper | None = None
         self.durable_log_start_offset: int | None = None
         """What the keeper's checkpoint durably says; None without a keeper."""
+        self.cleaned_end_offset: int | None = None
+        """Everything before it was compacted; None: nothing, as far as it is known."""
+        self.uncleanable: str | None = None
+        """Why compaction leaves this log alone until the next start."""
         self.flush_requested_ms = wall_ms
         self.update_config(config)
 

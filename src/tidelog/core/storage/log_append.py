@@ -1,6 +1,7 @@
 """How batches get into a log: checked, given their offsets, written at the end, remembered.
 
-The hot path of a Produce: one header, one checksum, one producer lookup, one write. A refusal is a
+The hot path of a Produce: one header, one checksum, one walk over the records, one producer lookup,
+one write. A refusal is a
 value and leaves no trace in the log. `Log` takes the public functions as methods.
 """
 
@@ -13,6 +14,7 @@ from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.storage import validation
 from tidelog.core.storage.disk import DiskError
 from tidelog.core.storage.producers import RememberedBatch
+from tidelog.core.storage.record_validation import checked_records
 from tidelog.core.storage.segment import Segment
 from tidelog.core.storage.validation import BatchRefusal, RecordErrors
 from tidelog.core.wire.control_records import EndTransactionMarker
@@ -132,13 +134,13 @@ def _append_from_client(log: Log, view: memoryview, leader_epoch: int, wall_ms: 
             return _refused(found)
         view, header = found
     config = log.config
-    refusal = (
-        validation.refuse_bytes(view, header, config)
-        or validation.refuse_client(header)
-        or validation.refuse_timestamps(view, header, config, wall_ms)
-    )
+    refusal = validation.refuse_bytes(view, header, config) or validation.refuse_client(header)
     if refusal is not None:
         return _refused(refusal)
+    checked = checked_records(view, header, config, wall_ms)
+    if isinstance(checked, BatchRefusal):
+        return _refused(checked)
+    header = checked
     log_append_time_ms = None
     if not log.is_plain or header.attributes & LOG_APPEND_TIME_BIT:
         prepared = _prepare(log, view, header, wall_ms)
@@ -160,11 +162,7 @@ def _append_from_client(log: Log, view: memoryview, leader_epoch: int, wall_ms: 
 def _prepare(
     log: Log, view: memoryview, header: BatchHeader, wall_ms: int
 ) -> tuple[memoryview, BatchHeader] | BatchRefusal:
-    """What the topic's settings require beyond the ordinary: keys, codec, time of appending."""
-    if log.config.compact:
-        refusal = validation.refuse_missing_keys(view)
-        if refusal is not None:
-            return refusal
+    """What the topic's settings require beyond the ordinary: codec, time of appending."""
     packed = validation.recompressed(view, header, log.config)
     if isinstance(packed, BatchRefusal):
         return packed

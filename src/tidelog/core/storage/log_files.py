@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tidelog.core.formats import file_names
 from tidelog.core.model.ids import TopicId
@@ -36,6 +36,12 @@ class PendingDelete(NamedTuple):
     """When to remove them, once they were renamed."""
 
 
+class UnfinishedSwap(Protocol):
+    """A cleaned segment on its way into the log (segment_swap.py)."""
+
+    def settle_now(self) -> None: ...
+
+
 class LogFiles:
     """Invariant: segments are sorted by base offset; the one at the end is the active one."""
 
@@ -48,6 +54,7 @@ class LogFiles:
         "_owner",
         "_parent_doubted",
         "_parent_unsynced",
+        "_rolled",
         "_topic_id_file",
         "_unsynced_epochs_file",
         "aborted",
@@ -55,8 +62,10 @@ class LogFiles:
         "disk",
         "durability",
         "exists",
+        "removals",
         "segments",
         "snapshots",
+        "swap",
         "topic_id",
     )
 
@@ -79,12 +88,17 @@ class LogFiles:
         """The offsets of the producer snapshots, sorted."""
         self.aborted = AbortedIndex(disk, directory)
         self.durability = Durability(synced_end_offset)
+        self.swap: UnfinishedSwap | None = None
+        self.removals = 0
+        """How often records were cut off or segments deleted: a round of compaction begins anew."""
         self._owner: SyncListener | None = None
         self._pending_deletes: list[PendingDelete] = []
         self._names_unsynced = self._parent_unsynced = False
         """Whether a sync of the names must be requested before the next sync of bytes."""
         self._names_doubted = self._parent_doubted = False
         """Whether such a sync, requested or not, is not known to be done."""
+        self._rolled: list[Segment] = []
+        """Segments whose indexes were not known to be durable when they were rolled."""
         self._topic_id_file: File | None = None
         self._epochs_file: File | None = None
         self._unsynced_epochs_file: File | None = None
@@ -148,6 +162,10 @@ class LogFiles:
             self._topic_id_file = partition_files.write_topic_id(
                 self.disk, self.directory, self.topic_id
             )
+
+    def names_changed(self) -> None:
+        """Somebody else renamed files here."""
+        self._change_names()
 
     def _change_names(self, *, parent: bool = False) -> None:
         self._names_unsynced = self._names_doubted = True
@@ -217,6 +235,9 @@ class LogFiles:
         self._want_names()
         segment.offsets.sync()
         segment.times.sync()
+        standing = {id(each) for each in self.segments}
+        self._rolled = [each for each in self._rolled if id(each) in standing]
+        self._rolled.append(segment)
         aborted = self.aborted.file(segment.base_offset)
         if aborted is not None:
             aborted.sync()
@@ -257,7 +278,8 @@ class LogFiles:
         """Block until all of the log is durable: at a clean stop.
 
         `with_parent`: also the name of the partition's directory, which is the log directory's
-        affair if there is one: one sync for all.
+        affair if there is one: one sync for all. Indexes of a segment may be younger than its
+        records, which were synced before it was rolled.
         """
         if not with_parent:
             self._parent_doubted = False
@@ -267,14 +289,17 @@ class LogFiles:
             self._epochs_file.sync_now()
         self._topic_id_file = self._unsynced_epochs_file = None
         self._epochs_doubted = False
+        rolled = {id(each) for each in self._rolled}
         for segment in self.segments:
-            if segment.synced_bytes < segment.file.size_bytes:
-                if segment is not self.segments[-1]:
-                    segment.offsets.sync_now()
-                    segment.times.sync_now()
+            is_unsynced = segment.synced_bytes < segment.file.size_bytes
+            if segment is not self.segments[-1] and (is_unsynced or id(segment) in rolled):
+                segment.offsets.sync_now()
+                segment.times.sync_now()
+            if is_unsynced:
                 self._sync_aborted_now(segment)
                 segment.file.sync_now()
                 segment.synced_bytes = segment.file.size_bytes
+        self._rolled.clear()
         self._sync_names_now()
         self.durability.on_all_synced(end_offset)
 
@@ -302,11 +327,13 @@ class LogFiles:
     def end_of_cut(self, end_offset: int) -> int:
         """Where the log would end if every batch went that reaches beyond `end_offset`."""
         segment = self.segments[self.position_in_list(end_offset)]
-        start_offset = segment.start_of_batch_at(end_offset)
-        return end_offset if start_offset is None else min(end_offset, start_offset)
+        cut_offset = segment.end_of_cut_at(end_offset)
+        return end_offset if cut_offset is None else min(end_offset, cut_offset)
 
     def cut_to(self, end_offset: int) -> None:
         """Drop everything from `end_offset` on, which is where a batch begins or a gap is."""
+        self._settle_swap()
+        self.removals += 1
         kept = bisect_left(self.segments, end_offset, key=_base_offset)
         self._mark_tail_for_delete(self.segments[kept:])
         del self.segments[kept:]
@@ -330,6 +357,8 @@ class LogFiles:
 
     def drop_first(self, count: int, *, end_offset: int) -> list[Segment]:
         """Delete the oldest segments, once the durable log start has passed them."""
+        self._settle_swap()
+        self.removals += 1
         gone = self.segments[:count]
         del self.segments[:count]
         if len(self.segments) > 1:
@@ -339,6 +368,8 @@ class LogFiles:
 
     def drop_all(self) -> None:
         """Segments that were waiting for their deletion go, too: they are before no log start."""
+        self._settle_swap()
+        self.removals += 1
         gone, self.segments = self.segments, []
         self._pending_deletes = [
             pending._replace(end_offset=None) for pending in self._pending_deletes
@@ -346,6 +377,31 @@ class LogFiles:
         self._mark_tail_for_delete(gone)
         for offset in list(self.snapshots):
             self.remove_snapshot(offset)
+
+    def _settle_swap(self) -> None:
+        if self.swap is not None:
+            self.swap.settle_now()
+
+    def replace_segments(self, old: list[Segment], new: Segment, aborted_file: File | None) -> None:
+        """A cleaned segment, durable under its `.swap` name, stands for those it was made from.
+
+        The producers' snapshot at its base offset stays; those at the other ones go.
+        """
+        at = self.segments.index(old[0])
+        assert self.segments[at : at + len(old)] == old and old[-1] is not self.segments[-1]
+        self.segments[at : at + len(old)] = [new]
+        has_snapshot = new.base_offset in self.snapshots
+        if has_snapshot:
+            self.snapshots.remove(new.base_offset)
+        self._mark_for_delete(old, end_offset=None)
+        if has_snapshot:
+            self.snapshots.insert(bisect_left(self.snapshots, new.base_offset), new.base_offset)
+        if aborted_file is not None:
+            self.aborted.adopt(new.base_offset, aborted_file)
+
+    def own(self, segment: Segment) -> None:
+        """Its syncs are ours to hear of."""
+        segment.file.owner = self._owner
 
     def _mark_tail_for_delete(self, segments: list[Segment]) -> None:
         """The first of them goes last, so that a power loss brings no headless rest back."""

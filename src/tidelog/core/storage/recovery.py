@@ -24,9 +24,8 @@ from tidelog.core.storage.log_files import LogFiles
 from tidelog.core.storage.producers import ProducerStates
 from tidelog.core.storage.recovery_scan import RecoveryScan
 from tidelog.core.storage.segment import Segment
+from tidelog.core.storage.segment_swap import BESIDE_LOG, finish_swaps
 from tidelog.core.wire.record_batch import CorruptBatch
-
-_BESIDE_LOG = (file_names.OFFSET_INDEX, file_names.TIME_INDEX, file_names.ABORTED_INDEX)
 
 
 class Opened(NamedTuple):
@@ -68,6 +67,8 @@ class Recovery:
         self._names_changed = False
 
     def run(self, *, clean: bool, topic_id: TopicId | None) -> Opened:
+        if finish_swaps(self._disk, self._directory, trace=self._trace):
+            self._names_changed = True
         names = self._disk.list_names(self._directory)
         segments = self._tidy_up(names)
         self._drop_before(self._log_start_offset, segments)
@@ -115,7 +116,7 @@ class Recovery:
         for name in names:
             if name.endswith(file_names.LEFTOVERS):
                 self._discard(name, "left behind by an interrupted operation")
-            for suffix in _BESIDE_LOG:
+            for suffix in BESIDE_LOG:
                 offset = file_names.offset_of(name, suffix)
                 if offset is not None and offset not in bases:
                     self._discard(name, "an index without its segment")
@@ -338,7 +339,7 @@ class Recovery:
             )
         )
         segment.file.remove()
-        for suffix in (*_BESIDE_LOG, file_names.SNAPSHOT):
+        for suffix in (*BESIDE_LOG, file_names.SNAPSHOT):
             path = file_names.offset_file(self._directory, segment.base_offset, suffix)
             if self._disk.exists(path):
                 self._disk.open(path).remove()
@@ -347,6 +348,7 @@ class Recovery:
     def _discard(self, name: str, reason: str) -> None:
         path = f"{self._directory}/{name}"
         self._disk.open(path).remove()
+        self._names_changed = True  # its former name must not come back behind what is written now
         self._trace.emit(events.FileDiscarded(path=path, reason=reason))
 
     def _emit_outcome(

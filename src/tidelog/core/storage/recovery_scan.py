@@ -3,8 +3,8 @@
 Bad is a batch that is torn, corrupt, out of order, or of an older leader than the one before it (a
 tail that had been truncated came back with the power). Segments behind a cut or a gap go as well: a
 power loss may keep a later file and lose an earlier one. (A deleted head that came back with gaps
-was dropped before: recovery.py.) Compaction leaves gaps between segments, so it must make its
-segments durable and move the recovery point before it swaps them in.
+was dropped before: recovery.py.) Compaction leaves gaps inside of segments only: each ends where
+the next one begins.
 """
 
 from __future__ import annotations

@@ -54,6 +54,8 @@ def by_time(
         if end_offset > high_watermark:
             return False
         largest_ms = segment.read_largest_timestamp()
+        if largest_ms is not None and wall_ms - largest_ms > retention_ms:
+            largest_ms = segment.confirm_largest_timestamp()
         written_ms = segment.begun_ms(wall_ms) if largest_ms is None else largest_ms
         return wall_ms - written_ms > retention_ms
 

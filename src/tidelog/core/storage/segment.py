@@ -255,24 +255,25 @@ class Segment:
             raise CorruptBatch(f"damaged at {found.position}: offset {found.start_offset} on")
         return found.position
 
-    def start_of_batch_at(self, offset: int) -> int | None:
-        """The first offset of the batch that ends after `offset`; None if there is none."""
+    def end_of_cut_at(self, offset: int) -> int | None:
+        """Where the segment ends if every batch goes that ends after `offset`; None: none does.
+
+        That is where the batch before them ends, be there a gap behind it or not: a log must not
+        end with a gap, because the next start would find its end elsewhere.
+        """
         tail = self.tail
         if tail is not None and offset >= tail.start_offset:
-            return self._start_in_tail(tail, offset)
-        entry = self.offsets.floor(offset - self.base_offset)
-        found = self._find_past_damage(offset, entry, None)
-        return None if found is None else found.start_offset
-
-    def _start_in_tail(self, tail: DenseTail, offset: int) -> int | None:
-        """The tail knows where the batch before it ends; only its header knows of a gap."""
-        offsets = tail.offsets_of_batch_at(offset)
-        if offsets is None:
-            return None
-        header = sound_header(self.file, tail.position_of(offset, file_bytes=0))
-        if header is not None and offsets[0] <= header.base_offset < offsets[1]:
-            return header.base_offset
-        return offsets[0]
+            offsets = tail.offsets_of_batch_at(offset)
+            return None if offsets is None else offsets[0]
+        entry = self.offsets.floor(offset - 1 - self.base_offset)
+        position, end_before = self._sound_start(entry)
+        for stretch in stretches(
+            self.file, position, start_offset=end_before, base_offset=self.base_offset
+        ):
+            if stretch.end_offset > offset:
+                return end_before
+            end_before = stretch.end_offset
+        return None
 
     def _scan_for(self, offset: int, entry: tuple[int, int] | None) -> int:
         """CorruptBatch as soon as one header contradicts another, or the index.
@@ -440,6 +441,30 @@ class Segment:
             elif final is None:
                 for _, header in self.sound_batches():
                     self._note_timestamp(header.max_timestamp_ms, header.end_offset)
+        return self.largest_timestamp_ms
+
+    def confirm_largest_timestamp(self) -> int | None:
+        """The same, by the batches: an index alone is no reason to delete records.
+
+        1. All records of a segment are synced. It is rolled, and its time index gets a final entry.
+        2. The power fails before the index is synced: the entry reads as timestamp 0.
+        3. The segment lies below the recovery point and is not scanned. It would seem very old.
+
+        If the batch of the final entry has its timestamp, only those behind it need be read.
+        """
+        final = self.times.final_entry()
+        floor = None if final is None else self.offsets.floor(final[1])
+        if final is not None and floor is not None:
+            self._forget_timestamps()
+            for _, header in self.sound_batches(floor[1]):
+                found = (header.max_timestamp_ms, header.end_offset - 1 - self.base_offset)
+                if self.largest_timestamp_ms is not None or found == final:
+                    self._note_timestamp(header.max_timestamp_ms, header.end_offset)
+            if self.largest_timestamp_ms is not None:
+                return self.largest_timestamp_ms
+        self._forget_timestamps()
+        for _, header in self.sound_batches():
+            self._note_timestamp(header.max_timestamp_ms, header.end_offset)
         return self.largest_timestamp_ms
 
     def first_batch(self) -> BatchHeader | None:

@@ -104,6 +104,10 @@ class SparseIndex:
             file.append(packed)
         self._written = len(self._keys)
 
+    def rename(self, path: str) -> None:
+        self._open().rename(path)
+        self.path = path
+
     def release(self) -> None:
         """The segment is not active any more: keep nothing in memory."""
         self.write_out()

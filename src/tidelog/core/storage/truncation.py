@@ -101,6 +101,8 @@ def _rewind(log: Log, recovery_point: int, log_start_offset: int) -> None:
     """Before data is destroyed, nothing durable may claim that it need not be scanned."""
     log.files.durability.truncate(recovery_point)
     log.log_start_offset = min(log.log_start_offset, log_start_offset)
+    if log.cleaned_end_offset is not None:
+        log.cleaned_end_offset = min(log.cleaned_end_offset, recovery_point)
     if log.keeper is not None:
         log.keeper.before_rewind(log)
 

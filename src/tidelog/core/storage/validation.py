@@ -1,12 +1,11 @@
-"""What a leader checks in a batch before it is appended.
+"""What a leader checks in a batch's header before it is appended, cheapest first.
 
-The checks read the header, cheapest first, and at single records only where the topic's
-settings demand it. A refusal is an error code with a sentence; nothing has been written then.
+Its records are the next question (`record_validation.py`). A refusal is an error code with a
+sentence; nothing has been written then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ from tidelog.core.wire.record_batch import (
     read_header,
     renew_crc,
 )
-from tidelog.core.wire.records import Record, iterate, recompress
+from tidelog.core.wire.records import iterate, recompress
 
 CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 _CODECS_END = 5
@@ -140,55 +139,6 @@ def refuse_client(header: BatchHeader) -> BatchRefusal | None:
         if header.batch_length + LENGTH_PREFIX_BYTES < least_bytes:
             return BatchRefusal(ErrorCode.INVALID_RECORD, f"{count} records do not fit their batch")
     return None
-
-
-def refuse_timestamps(
-    view: memoryview, header: BatchHeader, config: LogConfig, wall_ms: int
-) -> BatchRefusal | None:
-    """By the first and the largest timestamp, which the header carries."""
-    stamped = header.attributes & LOG_APPEND_TIME_BIT
-    if config.message_timestamp_type != "CreateTime" or header.max_timestamp_ms == -1:
-        if stamped:
-            return BatchRefusal(
-                ErrorCode.INVALID_TIMESTAMP, "only the broker sets the time of appending"
-            )
-        return None
-    first_ms, largest_ms = header.base_timestamp_ms, header.max_timestamp_ms
-    too_late = largest_ms - wall_ms > config.message_timestamp_after_max_ms
-    too_early = first_ms != -1 and wall_ms - first_ms > config.message_timestamp_before_max_ms
-    if too_late or too_early:
-        least_ms = wall_ms - config.message_timestamp_before_max_ms
-        most_ms = wall_ms + config.message_timestamp_after_max_ms
-        return _with_bad_records(
-            view,
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamps {first_ms} to {largest_ms} are too far from {wall_ms}",
-            lambda record: (
-                record.timestamp_ms != -1 and not least_ms <= record.timestamp_ms <= most_ms
-            ),
-        )
-    return None
-
-
-def refuse_missing_keys(view: memoryview) -> BatchRefusal | None:
-    """A compacted topic keeps the latest record of each key, so each needs one."""
-    message = "a record without a key; a compacted topic needs keys"
-    refusal = _with_bad_records(
-        view, ErrorCode.INVALID_RECORD, message, lambda record: record.key is None
-    )
-    has_no_bad_record = refusal.message == message and not refusal.records
-    return None if has_no_bad_record else refusal
-
-
-def _with_bad_records(
-    view: memoryview, error: ErrorCode, message: str, is_bad: Callable[[Record], bool]
-) -> BatchRefusal:
-    """The refusal with the indexes of the bad records."""
-    try:
-        indexes = [at for at, record in enumerate(iterate(view)) if is_bad(record)]
-    except CorruptBatch as damage:
-        return BatchRefusal(ErrorCode.INVALID_RECORD, str(damage))
-    return BatchRefusal(error, message, tuple((at, message) for at in indexes))
 
 
 def recompressed(

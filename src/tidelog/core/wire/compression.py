@@ -26,6 +26,14 @@ class Compression(IntEnum):
 
 Bytes = bytes | bytearray | memoryview
 
+
+class DecompressedTooLarge(CorruptBatch):
+    """The records may be sound, but unpack to more than the caller takes."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"the records unpack to more than {bytes_max} bytes")
+
+
 _FIRST_GUESS_BYTES_MIN = 64 * 2**10
 _BUFFER_TOO_SMALL = "failed to write whole buffer"
 """How cramjam says so; it has no type of error for it. The bomb test notices another wording."""
@@ -58,7 +66,7 @@ def compress(codec: int, data: Bytes, *, level: int | None = None) -> Bytes:
 
 
 def decompress(codec: int, data: Bytes, *, bytes_max: int) -> Bytes:
-    """Unpack `data`; CorruptBatch if it is damaged or would exceed `bytes_max`."""
+    """Unpack `data`; CorruptBatch if it is damaged, DecompressedTooLarge beyond `bytes_max`."""
     if codec == Compression.NONE:
         return data
     if codec == Compression.GZIP:
@@ -127,7 +135,7 @@ def _gunzip(data: Bytes, bytes_max: int) -> bytearray:
                 raise CorruptBatch(f"gzip: {error}") from None
             unpacked += piece
             if len(unpacked) > bytes_max:
-                raise CorruptBatch(_too_much(bytes_max))
+                raise DecompressedTooLarge(bytes_max)
             remaining = unpacker.unconsumed_tail
             if not piece and not remaining and not unpacker.eof:
                 raise CorruptBatch("gzip: the stream ends too early")
@@ -163,7 +171,7 @@ def _unsnappy_block(block: memoryview, bytes_max: int) -> bytearray:
     try:
         size = snappy.decompress_raw_len(block)
         if size > bytes_max:
-            raise CorruptBatch(_too_much(bytes_max))
+            raise DecompressedTooLarge(bytes_max)
         unpacked = bytearray(size)
         written = snappy.decompress_raw_into(block, unpacked)
     except DecompressionError as error:
@@ -188,9 +196,5 @@ def _unpack_growing(
             if str(error) != _BUFFER_TOO_SMALL:
                 raise CorruptBatch(str(error)) from None
         if room == bytes_max:
-            raise CorruptBatch(_too_much(bytes_max))
+            raise DecompressedTooLarge(bytes_max)
         room = min(bytes_max, 4 * room)
-
-
-def _too_much(bytes_max: int) -> str:
-    return f"the records unpack to more than {bytes_max} bytes"

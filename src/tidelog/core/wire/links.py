@@ -3,6 +3,9 @@
 A link is opened once and ends once; whoever owns it decides whether to open another. Answers come
 in the order of the requests, as Kafka promises. A request that gets no answer in time ends its
 link: whatever arrives later on it could not be told apart from other answers.
+
+Where the two sides must know each other first, a link begins with an introduction; what was asked
+meanwhile leaves after it, and a link whose introduction fails is over.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import NamedTuple, Protocol
 
+from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import read_response_header, request_header
 from tidelog.core.wire.malformed import MalformedMessage
@@ -20,6 +24,9 @@ from tidelog.core.wire.schema import Message
 
 _SIZE = Struct(">i")
 CORRELATION_IDS = 2**31
+INTRODUCTION_MS_MAX = 5_000
+NOT_INTRODUCED = "not introduced"
+"""How the reason begins with which a link ends whose introduction failed."""
 
 
 class Wires(Protocol):
@@ -36,6 +43,33 @@ class Wires(Protocol):
 
     def disconnect(self, link: int) -> None:
         """Drop it, opened or not; no event of it follows."""
+
+
+Outgoing = tuple[Message, int]
+"""A request and its version."""
+
+
+class IntroductionFailed(TidelogError):
+    """The other side is not, or does not accept, whom it should."""
+
+
+class Introduction(Protocol):
+    """The first exchange on one link."""
+
+    is_over: bool
+
+    def begin(self) -> Sequence[Outgoing]: ...
+
+    def on_answer(self, answer: Message) -> Sequence[Outgoing]:
+        """What is sent next, if anything. Raises IntroductionFailed."""
+
+
+class Introductions(Protocol):
+    """Where the links of a node get theirs."""
+
+    def introduction(self) -> Introduction: ...
+
+    def on_refused(self, host: str, port: int, reason: str, now_ms: int) -> None: ...
 
 
 class NoAnswer(NamedTuple):
@@ -62,14 +96,20 @@ class Link:
     """Invariant: `_in_flight` has the requests without an answer, in the order they were sent."""
 
     __slots__ = (
-        "_in_flight", "_links", "_unsent", "id", "is_closed", "is_open", "on_closed", "on_opened",
-        "purpose",
+        "_in_flight", "_introducing", "_introduction", "_links", "_unsent", "address", "id",
+        "is_closed", "is_open", "on_closed", "on_opened", "purpose",
     )  # fmt: skip
 
-    def __init__(self, links: Links, id_: int, purpose: str) -> None:
+    def __init__(
+        self, links: Links, id_: int, address: tuple[str, int], purpose: str,
+        introduction: Introduction | None,
+    ) -> None:  # fmt: skip
         self._links = links
         self.id = id_
+        self.address = address
         self.purpose = purpose
+        self._introduction = introduction
+        self._introducing: deque[_InFlight] = deque()
         self.is_open = False
         self.is_closed = False
         self.on_opened: Callable[[int], None] | None = None
@@ -124,25 +164,62 @@ class Link:
         return len(self._in_flight)
 
     def next_deadline_ms(self) -> int | None:
-        return min((request.deadline_ms for request in self._in_flight), default=None)
+        waiting = (*self._introducing, *self._in_flight)
+        return min((request.deadline_ms for request in waiting), default=None)
 
     def _send(self, api_key: int, version: int, body: bytes) -> int:
         assert not self.is_closed, "a closed link carries nothing"
+        correlation_id, parts = self._request(api_key, version, body)
+        if self.is_open:
+            self._links.wires.send(self.id, parts)
+        else:
+            self._unsent.append(parts)
+        return correlation_id
+
+    def _request(self, api_key: int, version: int, body: bytes) -> tuple[int, Sequence[bytes]]:
         links = self._links
         correlation_id = links.next_correlation_id()
         header = request_header(
             api_key, version, correlation_id=correlation_id, client_id=links.client_id
         )
-        parts = (_SIZE.pack(len(header) + len(body)) + header, body)
-        if self.is_open:
-            links.wires.send(self.id, parts)
-        else:
-            self._unsent.append(parts)
-        return correlation_id
+        return correlation_id, (_SIZE.pack(len(header) + len(body)) + header, body)
 
     # What the world says, through Links
 
     def opened(self, now_ms: int) -> None:
+        """Connected; requests follow, after the introduction if there is one."""
+        if self._introduction is None:
+            self._become_open(now_ms)
+        else:
+            self._introduce(self._introduction.begin(), now_ms)
+
+    def _introduce(self, requests: Sequence[Outgoing], now_ms: int) -> None:
+        deadline_ms = now_ms + INTRODUCTION_MS_MAX
+        for request, version in requests:
+            key = request.api_key
+            correlation_id, parts = self._request(key, version, encode(request, version))
+            self._introducing.append(
+                _InFlight(correlation_id, key, version, deadline_ms, _never_called)
+            )
+            self._links.wires.send(self.id, parts)
+        self._links.lower_deadline(deadline_ms)
+
+    def _on_introduction(
+        self, introduction: Introduction, request: _InFlight, body: memoryview, now_ms: int
+    ) -> None:
+        answer = decode(MESSAGES[request.api_key][1], body, request.version)
+        try:
+            following = introduction.on_answer(answer)
+        except IntroductionFailed as error:
+            self._links.refused(self, str(error), now_ms)
+            self.end(f"{NOT_INTRODUCED}: {error}", now_ms)
+            return
+        self._introduce(following, now_ms)
+        if introduction.is_over:
+            self._introduction = None
+            self._become_open(now_ms)
+
+    def _become_open(self, now_ms: int) -> None:
         self.is_open = True
         for parts in self._unsent:
             self._links.wires.send(self.id, parts)
@@ -156,6 +233,13 @@ class Link:
         except MalformedMessage as bad:
             self.end(f"malformed answer: {bad}", now_ms)
             return
+        if self._introduction is not None:
+            self._introducing.popleft()
+            try:
+                self._on_introduction(self._introduction, request, body, now_ms)
+            except MalformedMessage as bad:
+                self.end(f"malformed answer: {bad}", now_ms)
+            return
         self._in_flight.popleft()
         try:
             request.then(body, now_ms)
@@ -164,9 +248,10 @@ class Link:
             self.end(f"malformed answer: {bad}", now_ms)
 
     def _match(self, frame: memoryview) -> tuple[_InFlight, memoryview]:
-        if not self._in_flight:
+        waiting = self._in_flight if self._introduction is None else self._introducing
+        if not waiting:
             raise MalformedMessage("no request waits for it")
-        request = self._in_flight[0]
+        request = waiting[0]
         correlation_id, position = read_response_header(frame, request.api_key, request.version)
         if correlation_id != request.correlation_id:
             raise MalformedMessage(f"it answers {correlation_id}, not {request.correlation_id}")
@@ -191,14 +276,22 @@ class Link:
         self.is_open = False
         self.is_closed = True
         self._unsent.clear()
+        self._introducing.clear()
         self._links.forget(self.id)
+
+
+def _never_called(body: memoryview | NoAnswer, now_ms: int) -> None:
+    raise AssertionError("answers of an introduction go to the introduction")
 
 
 class Links:
     """All links of one node or client. Inputs: on_link_*, on_answer, expire."""
 
-    def __init__(self, wires: Wires, *, client_id: str) -> None:
+    def __init__(
+        self, wires: Wires, *, client_id: str, introductions: Introductions | None = None
+    ) -> None:
         self.wires = wires
+        self._introductions = introductions
         self.client_id = client_id
         self._links: dict[int, Link] = {}
         self._opened_count = 0
@@ -214,10 +307,16 @@ class Links:
         *,
         on_closed: Callable[[str, int], None] | None = None,
         on_opened: Callable[[int], None] | None = None,
+        is_introduced: bool = True,
     ) -> Link:
-        """A new link; requests may be given to it at once, and leave when it has opened."""
+        """A new link; requests may be given to it at once, and leave when it has opened.
+
+        Without an introduction it is good for what strangers may ask as well.
+        """
         self._opened_count += 1
-        link = Link(self, self._opened_count, purpose)
+        introductions = self._introductions if is_introduced else None
+        introduction = None if introductions is None else introductions.introduction()
+        link = Link(self, self._opened_count, (host, port), purpose, introduction)
         link.on_closed = on_closed
         link.on_opened = on_opened
         self._links[link.id] = link
@@ -260,6 +359,10 @@ class Links:
     def next_correlation_id(self) -> int:
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
         return self._correlation_id
+
+    def refused(self, link: Link, reason: str, now_ms: int) -> None:
+        assert self._introductions is not None
+        self._introductions.on_refused(*link.address, reason, now_ms)
 
     def lower_deadline(self, deadline_ms: int) -> None:
         if self.next_deadline_ms is None or deadline_ms < self.next_deadline_ms:

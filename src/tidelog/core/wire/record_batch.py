@@ -26,6 +26,8 @@ COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+"""The base timestamp is the time from which on compaction may drop the batch's tombstones."""
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == HEADER_BYTES
@@ -100,6 +102,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return self.attributes & CONTROL_BIT != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop the tombstones of this batch; None: not decided yet."""
+        return self.base_timestamp_ms if self.attributes & DELETE_HORIZON_BIT else None
 
 
 def read_header(view: memoryview | bytes | bytearray, position: int = 0) -> BatchHeader:

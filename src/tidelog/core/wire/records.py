@@ -1,7 +1,8 @@
 """The records inside a batch: taken apart, and put together into a new batch.
 
-Nothing on the way of a Produce or a Fetch needs this; it is for compaction, recompression, control
-records, tools and clients. Whatever a length inside claims, it is compared with the bytes that are
+Nothing on the way of a Fetch needs this, and a Produce only where a record is refused
+(`record_walk.py` is its way); it is for compaction, recompression, control records, tools and
+clients. Whatever a length inside claims, it is compared with the bytes that are
 there, and any disagreement is CorruptBatch.
 """
 
@@ -16,6 +17,7 @@ from tidelog.core.wire.malformed import MalformedMessage
 from tidelog.core.wire.record_batch import (
     COMPRESSION_MASK,
     CONTROL_BIT,
+    DELETE_HORIZON_BIT,
     HEADER,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
@@ -69,24 +71,13 @@ def iterate(
     appended_at_ms = header.max_timestamp_ms if header.is_log_append_time else None
     base_offset = header.base_offset
     base_timestamp_ms = header.base_timestamp_ms
-    at = 0
-    try:
-        for _ in range(header.records_count):
-            at, offset_delta, timestamp_delta, key, value, headers = _read_record(data, at)
-            if not 0 <= offset_delta <= header.last_offset_delta:
-                raise CorruptBatch(f"offset delta {offset_delta} in {header}")
-            timestamp_ms = appended_at_ms
-            if timestamp_ms is None:
-                timestamp_ms = base_timestamp_ms + timestamp_delta
-                if not INT64_MIN <= timestamp_ms <= INT64_MAX:
-                    raise CorruptBatch(f"timestamp {timestamp_ms}")
-            yield Record(base_offset + offset_delta, timestamp_ms, key, value, headers)
-    except IndexError:
-        raise CorruptBatch("a record goes on beyond the end of its batch") from None
-    except MalformedMessage as error:
-        raise CorruptBatch(str(error)) from None
-    if at != len(data):
-        raise CorruptBatch(f"{len(data) - at} bytes after the last record")
+    for _, offset_delta, timestamp_delta, key, value, headers in _read_records(data, header):
+        timestamp_ms = appended_at_ms
+        if timestamp_ms is None:
+            timestamp_ms = base_timestamp_ms + timestamp_delta
+            if not INT64_MIN <= timestamp_ms <= INT64_MAX:
+                raise CorruptBatch(f"timestamp {timestamp_ms}")
+        yield Record(base_offset + offset_delta, timestamp_ms, key, value, headers)
 
 
 def build(
@@ -141,6 +132,71 @@ def build(
     return _assemble(header, compress(compression, packed, level=compression_level))
 
 
+class PackedRecord(NamedTuple):
+    """One record as its batch holds it, length included, with what compaction looks at."""
+
+    packed: bytes
+    offset_delta: int
+    timestamp_delta_ms: int
+    key: bytes | None
+    has_value: bool
+
+
+def packed_records(
+    view: memoryview | bytes | bytearray,
+    position: int = 0,
+    *,
+    decompressed_bytes_max: int = DECOMPRESSED_BATCH_BYTES_MAX,
+) -> Iterator[PackedRecord]:
+    """The records of a batch, their bytes untouched, one by one. The CRC is not checked."""
+    header = read_whole_header(view, position)
+    data = _records_section(view, position, header, decompressed_bytes_max)
+    start = 0
+    for end, offset_delta, timestamp_delta, key, value, _ in _read_records(data, header):
+        has_value = value is not None
+        yield PackedRecord(data[start:end], offset_delta, timestamp_delta, key, has_value)
+        start = end
+
+
+def rebuild(
+    header: BatchHeader, records: Sequence[PackedRecord], *, delete_horizon_ms: int | None = None
+) -> bytearray:
+    """The batch of this header with only these of its records: offsets, producer, codec stay.
+
+    A delete horizon takes the place of the base timestamp, as in Kafka; the records must have been
+    `rebased` to it. The largest timestamp is that of the records that are left, unless the broker
+    gave it (or none is left).
+    """
+    attributes, base_timestamp_ms = header.attributes, header.base_timestamp_ms
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp_ms = delete_horizon_ms
+    max_timestamp_ms = header.max_timestamp_ms
+    if records and not header.is_log_append_time:
+        max_timestamp_ms = base_timestamp_ms + max(each.timestamp_delta_ms for each in records)
+    if not records:
+        attributes &= ~(COMPRESSION_MASK | DELETE_HORIZON_BIT)
+        base_timestamp_ms = -1
+    packed = b"".join([record.packed for record in records])
+    rebuilt = header._replace(
+        attributes=attributes,
+        base_timestamp_ms=base_timestamp_ms,
+        max_timestamp_ms=max_timestamp_ms,
+        records_count=len(records),
+    )
+    return _assemble(rebuilt, compress(rebuilt.compression, packed) if records else b"")
+
+
+def rebased(record: PackedRecord, *, from_ms: int, to_ms: int) -> PackedRecord:
+    """The same record for a batch with another base timestamp: its delta and length change."""
+    timestamp_delta_ms = record.timestamp_delta_ms + from_ms - to_ms
+    data = record.packed
+    _, body_at = read_number(data, 0)
+    _, after = read_number(data, body_at + 1, read_varlong)
+    body = data[body_at : body_at + 1] + varlong(timestamp_delta_ms) + data[after:]
+    return record._replace(packed=varint(len(body)) + body, timestamp_delta_ms=timestamp_delta_ms)
+
+
 def recompress(
     view: memoryview | bytes | bytearray,
     position: int = 0,
@@ -173,20 +229,40 @@ def _records_section(
     return bytes(decompress(header.compression, section, bytes_max=bytes_max))
 
 
-def _read_record(
-    data: bytes, at: int
-) -> tuple[int, int, int, bytes | None, bytes | None, list[Header]]:
+_Fields = tuple[int, int, int, bytes | None, bytes | None, list[Header]]
+"""Where the next record begins, offset delta, timestamp delta, key, value, headers."""
+
+
+def _read_records(data: bytes, header: BatchHeader) -> Iterator[_Fields]:
+    """As many as the header promises, and nothing behind them."""
+    at = 0
+    try:
+        for _ in range(header.records_count):
+            fields = _read_record(data, at)
+            at = fields[0]
+            if not 0 <= fields[1] <= header.last_offset_delta:
+                raise CorruptBatch(f"offset delta {fields[1]} in {header}")
+            yield fields
+    except IndexError:
+        raise CorruptBatch("a record goes on beyond the end of its batch") from None
+    except MalformedMessage as error:
+        raise CorruptBatch(str(error)) from None
+    if at != len(data):
+        raise CorruptBatch(f"{len(data) - at} bytes after the last record")
+
+
+def _read_record(data: bytes, at: int) -> _Fields:
     """The record at `at` and where the next one begins. IndexError means that `data` ends early."""
-    size, at = _read_number(data, at)
+    size, at = read_number(data, at)
     end = at + size
     if size < 0 or end > len(data):
         raise CorruptBatch(f"a record of {size} bytes, {len(data) - at} are left")
     at += 1  # the record's attributes: unused
-    timestamp_delta, at = _read_number(data, at, read_varlong)
-    offset_delta, at = _read_number(data, at)
+    timestamp_delta, at = read_number(data, at, read_varlong)
+    offset_delta, at = read_number(data, at)
     key, at = _read_bytes(data, at, end)
     value, at = _read_bytes(data, at, end)
-    headers_count, at = _read_number(data, at)
+    headers_count, at = read_number(data, at)
     if not 0 <= headers_count <= end - at:
         raise CorruptBatch(f"{headers_count} record headers in {end - at} bytes")
     headers: list[Header] = []
@@ -203,7 +279,7 @@ def _read_record(
 
 def _read_bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     """Any negative length means none, as in Kafka."""
-    size, at = _read_number(data, at)
+    size, at = read_number(data, at)
     if size < 0:
         return None, at
     after = at + size
@@ -212,7 +288,7 @@ def _read_bytes(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     return data[at:after], after
 
 
-def _read_number(
+def read_number(
     data: bytes, at: int, read: Callable[[bytes, int], tuple[int, int]] = read_varint
 ) -> tuple[int, int]:
     """A varint of one or two bytes, as nearly all of them are; `read` takes the longer ones."""

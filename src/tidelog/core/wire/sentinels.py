@@ -20,6 +20,7 @@ DEBUGGING_REPLICA_ID: Final = -2
 # Offsets and times
 
 UNKNOWN_OFFSET: Final = -1
+UNKNOWN_VOLUME_BYTES: Final = -1
 NO_TIMESTAMP: Final = -1
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2

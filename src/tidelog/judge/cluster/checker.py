@@ -46,10 +46,13 @@ from tidelog.judge.cluster.leadership import (
 from tidelog.judge.cluster.log_invariants import (
     batches_match,
     candidate_completeness,
+    cut_too_deep,
     leader_completeness,
     log_matching,
     no_committed_lost,
     producer_state,
+    proposed_completeness,
+    synced_is_durable,
 )
 from tidelog.judge.cluster.metadata_quorum import (
     Votes,
@@ -58,11 +61,14 @@ from tidelog.judge.cluster.metadata_quorum import (
     quorum_leader_completeness,
     quorum_majority,
 )
+from tidelog.judge.cluster.paused_leaders import PausedLeaders, PausedTime
+from tidelog.judge.cluster.reassignment import replicas_moved
 from tidelog.judge.excuses import BatchesForgotten, ElectionHeld, ElectionSource, Excuse, TailLost
 
 STATE_INVARIANTS: tuple[Callable[[ClusterModel, str], Iterator[Violation]], ...] = (
     leader_completeness,
     candidate_completeness,
+    proposed_completeness,
     behind_maximal_isr,
     sound_sets,
     quorum_superset,
@@ -102,6 +108,7 @@ class ClusterChecker:
         self._forgotten: list[BatchesForgotten] = []
         self._predecessors = Predecessors(self.model)
         self._unproven = UnprovenLeaders(self.model)
+        self._paused = PausedLeaders()
         self._deleted: set[str] = set()
         self._unclean_requests: Counter[str] = Counter()
         """Unclean elections that an administrator asked for and that may still be held."""
@@ -135,6 +142,7 @@ class ClusterChecker:
             self._note_deposed(model.replicas.pop(key))
         self._touch(node_id)
         self._unproven.on_down(node_id)
+        self._paused.on_down(node_id)
         self._predecessors.on_tails_lost(node_id, floors or ())
         for partition, floor_offset in (floors or {}).items():
             model.floors[(partition, node_id)] = floor_offset
@@ -149,6 +157,11 @@ class ClusterChecker:
                     because=because,
                 )
             )
+
+    def on_resumed(self, node_id: int, *, paused_us: int) -> None:
+        """A node goes on after a pause that was longer than its session; it was described when the
+        pause began."""
+        self._paused.on_resumed(node_id, PausedTime(paused_us, self._now_us()))
 
     def on_registered(self, node_id: int, broker_epoch: int) -> None:
         """A node knows the broker epoch of its own registration."""
@@ -174,6 +187,7 @@ class ClusterChecker:
         if start_offset > log_copy.end_offset:
             log_copy.cut(0)
             log_copy.start_at(start_offset)
+        self._report(self._paused.wrote(self.model.replicas.get((partition, node_id)), appended))
         self._report(batches_match(self.model, partition, node_id, appended, log_copy.newest))
         log_copy.append(appended)
         if start_offset != log_copy.start_offset:
@@ -204,10 +218,51 @@ class ClusterChecker:
             self._note_deposed(gone)
             self._touched[partition] = None
 
+    def on_log_deleted(self, partition: str, node_id: int) -> None:
+        """The partition has moved: what this node had of it is gone, and vouches for nothing."""
+        self.on_replica_gone(partition, node_id)
+        self._predecessors.on_tails_lost(node_id, (partition,))
+        self.model.log_copies.get(partition, {}).pop(node_id, None)
+        self.model.floors.pop((partition, node_id), None)
+        self.model.lossy.get(partition, set()).discard(node_id)
+        for index, tail in enumerate(self._tails):
+            if (tail.partition, tail.broker_id, tail.until_us) == (partition, node_id, None):
+                self._tails[index] = replace(tail, until_us=self._now_us())
+
     def on_producers(
         self, partition: str, node_id: int, remembered: Sequence[ObservedProducer]
     ) -> None:
         self._report(producer_state(self.model, partition, node_id, remembered))
+
+    def on_follower_truncated(
+        self, partition: str, node_id: int, *, leader_epoch: int, end_offset: int
+    ) -> None:
+        """A follower cut its log since its leader's is another; told before `on_log`."""
+        self._report(
+            cut_too_deep(
+                self.model, partition, node_id, leader_epoch=leader_epoch, end_offset=end_offset
+            )
+        )
+
+    def on_synced(
+        self,
+        partition: str,
+        node_id: int,
+        *,
+        synced_end_offset: int,
+        recovery_point: int,
+        durable_end_offset: int,
+    ) -> None:
+        """What a log believes about its disk is new; the last one is what is true."""
+        self._report(
+            synced_is_durable(
+                partition,
+                node_id,
+                synced_end_offset=synced_end_offset,
+                recovery_point=recovery_point,
+                durable_end_offset=durable_end_offset,
+            )
+        )
 
     # What metadata says.
 
@@ -221,6 +276,7 @@ class ClusterChecker:
             self._report(found)
         if before is not None:
             self._report(joined_as_itself(self.model, before, facts))
+            self._report(replicas_moved(before, facts))
             self._changes.append((before, facts))
         self._candidates.on_partition(facts, self.model.brokers)
         self._unproven.on_partition(facts)
@@ -346,10 +402,12 @@ class ClusterChecker:
             leader=facts.leader,
             leader_epoch=facts.leader_epoch,
             election=election,
+            predecessor=self._predecessors.leader_of(partition),
             kept_end_offset=self._predecessors.kept_by(partition, facts.leader),
             believed_until_us=self._now_us(),
         )
         self._elected.append(elected)
+        self._paused.on_elected(partition, facts.leader_epoch, at_us=elected.at_us)
         if election is not ElectionSource.CLEAN:
             self._unproven.on_unclean(facts)
         self._cut_committed(elected)
@@ -396,7 +454,8 @@ class ClusterChecker:
 
     def _note_deposed(self, replica: ObservedReplica) -> None:
         if replica.is_leader:
-            self._deposed_us[(replica.partition, replica.leader_epoch)] = self._now_us()
+            key = (replica.partition, replica.leader_epoch)
+            self._deposed_us[key] = self._paused.believed_until_us(replica, now_us=self._now_us())
 
     def _believed_until(self, partition: str, leader_epoch: int) -> int:
         """When the last leader before this leader epoch heard that it is none any more."""

@@ -80,6 +80,16 @@ class ObservedPartition:
     allows_unclean: bool
     has_eligible: bool = True
     """Whether the cluster keeps eligible leader replicas at all."""
+    adding: frozenset[int] = frozenset()
+    """The replicas that a reassignment brings."""
+    removing: frozenset[int] = frozenset()
+    """Those that leave at its end."""
+    leader_is_recovering: bool = False
+    """Whether the leader was chosen at the cost of records."""
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,11 +52,11 @@ def _eligible(known: ObservedPartition, replicas: frozenset[int]) -> Iterator[Vi
 
 
 def recovery_quorum(model: ClusterModel, partition: str) -> Iterator[Violation]:
-    """When nobody is in sync or eligible, somebody is still known to have led last."""
+    """When nobody is in sync or eligible, one of the replicas is still the last known leader."""
     known = model.partitions.get(partition)
     if known is None or not known.has_eligible or known.isr or known.eligible:
         return
-    if len(known.last_known_leaders) != 1:
+    if len(known.last_known_leaders) != 1 or known.last_known_leaders[0] not in known.replicas:
         yield violation(LAST_KNOWN_LEADER, partition, last_known=known.last_known_leaders)
 
 
@@ -88,10 +88,11 @@ def joined_as_itself(
 ) -> Iterator[Violation]:
     """A leader lets a follower in for what it fetched; if that was another process of the same
     broker, the one that is there now may have lost it (KIP-903)."""
-    leader = model.replicas.get((after.partition, after.leader or 0))
-    if leader is None or not leader.is_leader or leader.leader_epoch != after.leader_epoch:
+    leader = model.replicas.get((after.partition, before.leader or 0))
+    if leader is None or not leader.is_leader or leader.leader_epoch != before.leader_epoch:
         return
-    if before.leader_epoch != after.leader_epoch:
+    ended = before.is_moving and not after.is_moving
+    if before.leader_epoch != after.leader_epoch and not ended:
         return
     fetched_by = dict(leader.fetched_by)
     for node_id in sorted(after.isr - before.isr):
@@ -102,6 +103,6 @@ def joined_as_itself(
                 after.partition,
                 node=node_id,
                 broker_epoch=broker.broker_epoch,
-                leader=after.leader,
+                leader=before.leader,
                 fetched_broker_epoch=fetched,
             )

@@ -89,6 +89,9 @@ def election_between(
         return None
     if before is None or after.leader in before.isr | before.eligible:
         return ElectionSource.CLEAN
+    ended = before.is_moving and not after.is_moving and not after.leader_is_recovering
+    if ended and after.leader in before.replicas:
+        return ElectionSource.CLEAN  # the last leader let it in, which ended a reassignment
     if after.isr == {after.leader} and after.leader in before.last_known_leaders:
         return ElectionSource.LAST_KNOWN
     return ElectionSource.UNCLEAN
@@ -183,6 +186,9 @@ class Predecessors:
         for partition in partitions:
             if self._led_by.get(partition) == node_id and partition not in self._led_with:
                 self._led_with[partition] = self._model.log_copy(partition, node_id).copy()
+
+    def leader_of(self, partition: str) -> int | None:
+        return self._led_by.get(partition)
 
     def kept_by(self, partition: str, winner_id: int) -> int:
         """Up to where the winner's log is what its predecessor's was; from now on it leads."""

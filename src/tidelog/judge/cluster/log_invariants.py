@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tidelog.judge.anomalies import (
     CANDIDATE_COMPLETENESS,
+    CUT_TOO_DEEP,
     LEADER_COMPLETENESS,
     LOG_MATCHING,
     NO_COMMITTED_LOST,
     PRODUCER_STATE,
+    SYNCED_IS_DURABLE,
 )
 from tidelog.judge.cluster.cluster_model import ClusterModel, Violation, lacking, violation
 from tidelog.judge.cluster.facts import ObservedBatch, ObservedProducer
+from tidelog.judge.cluster.log_copies import common_end
 
 
 def leader_completeness(model: ClusterModel, partition: str) -> Iterator[Violation]:
@@ -36,6 +39,25 @@ def candidate_completeness(model: ClusterModel, partition: str) -> Iterator[Viol
         if model.is_running(node_id) and (partition, node_id) in model.replicas:
             yield from lacking(
                 model, partition, node_id, role="candidate", kind=CANDIDATE_COMPLETENESS
+            )
+
+
+def proposed_completeness(model: ClusterModel, partition: str) -> Iterator[Violation]:
+    """And the log of everyone whom the leader has proposed, before the controller has decided.
+
+    Most of them have caught up by the time that they are in sync; what a leader counted is seen
+    only until then. A member that has registered anew since it fetched is refused, whatever it has.
+    """
+    known = model.partitions.get(partition)
+    leader = None if known is None else model.replicas.get((partition, known.leader or 0))
+    if leader is None or not leader.is_leader or not model.is_current(leader):
+        return
+    fetched_by = dict(leader.fetched_by)
+    for node_id in sorted(leader.maximal_isr - leader.isr):
+        is_same = model.registered.get(node_id) == fetched_by.get(node_id)
+        if is_same and model.is_running(node_id) and (partition, node_id) in model.replicas:
+            yield from lacking(
+                model, partition, node_id, role="proposed", kind=CANDIDATE_COMPLETENESS
             )
 
 
@@ -132,3 +154,48 @@ def producer_state(
             or batch.end_offset != state.end_offset
         ):
             yield violation(PRODUCER_STATE, partition, node=node_id, found=state, expected=batch)
+
+
+def cut_too_deep(
+    model: ClusterModel, partition: str, node_id: int, *, leader_epoch: int, end_offset: int
+) -> Iterator[Violation]:
+    """A follower that finds out that its log is another than its leader's keeps what they share.
+
+    What is below may be committed without its knowledge (KIP-101), and until it has fetched it
+    again there is one copy less. The follower's log is still known as it was before the cut.
+    """
+    mine = model.log_copy(partition, node_id)
+    for (name, leader), replica in model.replicas.items():
+        if name != partition or not replica.is_leader or replica.leader_epoch != leader_epoch:
+            continue
+        theirs = model.log_copy(partition, leader)
+        shared_end_offset = common_end(mine, theirs) if mine.batches and theirs.batches else 0
+        if end_offset < shared_end_offset:
+            yield violation(
+                CUT_TOO_DEEP,
+                partition,
+                node=node_id,
+                leader=leader,
+                end_offset=end_offset,
+                shared_end_offset=shared_end_offset,
+            )
+
+
+def synced_is_durable(
+    partition: str,
+    node_id: int,
+    *,
+    synced_end_offset: int,
+    recovery_point: int,
+    durable_end_offset: int,
+) -> Iterator[Violation]:
+    """A follower vouches for what it synced, and nothing below the recovery point is scanned."""
+    if durable_end_offset < max(synced_end_offset, recovery_point):
+        yield violation(
+            SYNCED_IS_DURABLE,
+            partition,
+            node=node_id,
+            synced_end_offset=synced_end_offset,
+            recovery_point=recovery_point,
+            durable_end_offset=durable_end_offset,
+        )

@@ -15,13 +15,15 @@ from tidelog.client.config import ClientConfig
 from tidelog.client.consumer.config import consumer_config
 from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.group.config import group_config
 from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import SendOutcome, SendTicket
 from tidelog.client.producer.producer import ProducerMachine
 from tidelog.client.shells.loop import Loop
 from tidelog.core.model.ids import TopicPartition
-from tidelog.lab.engine import Consumed
+from tidelog.lab.engine import Consumed, MemberAssigned
 from tidelog.lab.engines.story_clock import StoryClock
+from tidelog.lab.engines.story_member import StoryCommit, StoryMember, consumed
 
 T = TypeVar("T")
 WAIT_SLICE_MS = 1_000
@@ -34,6 +36,8 @@ class ClientThread:
         self._loop = Loop(config)
         self._lock = threading.RLock()
         self._is_over = False
+        self._is_awake = threading.Event()
+        self._is_awake.set()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.client = self._loop.client
 
@@ -44,24 +48,42 @@ class ClientThread:
         """Let a machine of this client act now; what it wishes leaves in the next turn."""
         with self._lock:
             result = act(self._loop.now_ms())
-        self._loop.wake()
+            if not self._is_over:
+                self._loop.wake()
         return result
 
-    def close(self) -> None:
-        """What is under way is left to itself."""
+    @property
+    def is_paused(self) -> bool:
+        return not self._is_awake.is_set()
+
+    def pause(self) -> None:
+        """Nothing is sent or received any more."""
         with self._lock:
+            self._is_awake.clear()
+
+    def resume(self) -> None:
+        self._is_awake.set()
+
+    def close(self) -> None:
+        """What is under way is left to itself. It may be closed twice."""
+        with self._lock:
+            if self._is_over:
+                return
             self._is_over = True
+        self._is_awake.set()
         self._loop.wake()
         self._thread.join()
         self._loop.close()
 
     def _run(self) -> None:
         while True:
+            self._is_awake.wait()
             ready = self._loop.wait(WAIT_SLICE_MS)
             with self._lock:
                 if self._is_over:
                     return
-                self._loop.dispatch(ready)
+                if not self.is_paused:
+                    self._loop.dispatch(ready)
 
 
 class ThreadedTicket:
@@ -153,17 +175,58 @@ class ThreadedConsumer:
 
     def poll(self) -> list[Consumed]:
         got: list[ConsumerRecord] = self._host.do(lambda now_ms: list(self._consumer.poll(now_ms)))
-        return [
-            Consumed(
-                at_us=self._clock.now_us,
-                topic=each.partition.topic,
-                index=each.partition.index,
-                offset=each.offset,
-                leader_epoch=each.leader_epoch,
-                value=each.value,
-            )
-            for each in got
-        ]
+        return consumed(got, self._clock.now_us)
+
+    def close(self) -> None:
+        self._host.close()
+
+
+class ThreadedMember:
+    """A group member of the client room."""
+
+    def __init__(
+        self, name: str, config: Mapping[str, str], topics: Sequence[str], clock: StoryClock
+    ) -> None:
+        settings = group_config(config)
+        self._clock = clock
+        self._host = ClientThread(settings.consumer.client, name)
+        self._member = StoryMember(self._host.client, settings, topics, lambda: clock.now_us)
+        self._host.start()
+
+    @property
+    def assignments(self) -> Sequence[MemberAssigned]:
+        return self._host.do(lambda now_ms: tuple(self._member.assignments))
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...] | None:
+        return self._host.do(lambda now_ms: self._member.owned)
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return self._host.do(lambda now_ms: self._member.position(partition))
+
+    def poll(self, records_max: int | None = None) -> list[Consumed]:
+        if self._host.is_paused:
+            return []
+        got = self._host.do(lambda now_ms: self._member.poll(now_ms, records_max=records_max))
+        return consumed(got, self._clock.now_us)
+
+    def commit(self, offsets: Mapping[TopicPartition, int] | None, metadata: str) -> StoryCommit:
+        commit = StoryCommit()
+        self._host.do(lambda now_ms: self._member.begin_commit(commit, offsets, metadata, now_ms))
+        return commit
+
+    def leave(self) -> None:
+        self._host.do(lambda now_ms: self._member.leave(now_ms, commits=False))
+
+    def kill(self) -> None:
+        """To the brokers it is the same whether a process ends, or only its sockets do."""
+        self._host.close()
+
+    def pause(self) -> None:
+        self._host.pause()
+
+    def resume(self) -> None:
+        self._host.resume()
 
     def close(self) -> None:
         self._host.close()

@@ -10,9 +10,12 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from random import SystemRandom
 
 from tidelog.client.shells.wire_connection import BrokerClosed, WireConnection
+from tidelog.core.wire.member_proof import MemberProof
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.scram import Credentials
 from tidelog.lab.engine import MissingAnswer
 from tidelog.lab.engines.story_clock import StoryClock
 
@@ -37,11 +40,19 @@ class ProcessRequests:
         self._lock = threading.Lock()
 
     def ask(
-        self, address: Address, request: Message, version: int, *, client: str, timeout_s: float
+        self,
+        address: Address,
+        request: Message,
+        version: int,
+        *,
+        client: str,
+        timeout_s: float,
+        secret: str | None = None,
     ) -> ProcessPending:
+        """With the secret of the cluster it is asked as a node of the cluster."""
         pending = ProcessPending()
         try:
-            connection = self._send(address, request, version, client, timeout_s)
+            connection = self._send(address, request, version, client, timeout_s, secret)
         except OSError as error:
             self._answer(pending, _no_answer(error))
         else:
@@ -68,11 +79,20 @@ class ProcessRequests:
                     connection.socket.shutdown(socket.SHUT_RDWR)
 
     def _send(
-        self, address: Address, request: Message, version: int, client: str, timeout_s: float
+        self,
+        address: Address,
+        request: Message,
+        version: int,
+        client: str,
+        timeout_s: float,
+        secret: str | None = None,
     ) -> WireConnection:
         connection = WireConnection(*address, client_id=client, timeout_s=timeout_s)
         with self._lock:
             self._open.add(connection)
+        if secret is not None:
+            credentials = Credentials.of(secret)
+            connection.introduce(MemberProof(credentials, user=client, random=SystemRandom()))
         connection.send_request(request, version)
         return connection
 

@@ -17,9 +17,14 @@ from typing import NoReturn, Self
 from tidelog.cluster.cluster import PROGRAM, Cluster
 from tidelog.core.wire.schema import Message
 from tidelog.faults.kinds import PROCESSES
+from tidelog.judge.history import HighWatermarkSet
 from tidelog.lab.engine import CannotHere, Happening, Host, Layout, RequestSeen
 from tidelog.lab.engines.partition_files import PartitionFiles
-from tidelog.lab.engines.process_clients import ThreadedConsumer, ThreadedProducer
+from tidelog.lab.engines.process_clients import (
+    ThreadedConsumer,
+    ThreadedMember,
+    ThreadedProducer,
+)
 from tidelog.lab.engines.process_logs import BrokerLog, RequestJournal
 from tidelog.lab.engines.process_requests import ProcessPending, ProcessRequests
 from tidelog.lab.engines.story_clock import StoryClock
@@ -45,7 +50,7 @@ class ProcessEngine:
         self._data = data
         self._changed = threading.Condition()
         self._requests = ProcessRequests(self._clock, self._on_change)
-        self._clients: list[ThreadedProducer | ThreadedConsumer] = []
+        self._clients: list[ThreadedProducer | ThreadedConsumer | ThreadedMember] = []
         self._cluster: Cluster | None = None
 
     def __enter__(self) -> Self:
@@ -94,7 +99,14 @@ class ProcessEngine:
         cluster.wait_ready(timeout_s=READY_WITHIN_S)
 
     def ask(
-        self, node: int, request: Message, version: int, *, client: str, timeout_ms: int
+        self,
+        node: int,
+        request: Message,
+        version: int,
+        *,
+        client: str,
+        timeout_ms: int,
+        as_member: bool = False,
     ) -> ProcessPending:
         return self._requests.ask(
             self._addresses[node],
@@ -102,7 +114,11 @@ class ProcessEngine:
             version,
             client=client,
             timeout_s=self._clock.real_s(timeout_ms) + ASK_LONGER_BY_S,
+            secret=self._secret() if as_member else None,
         )
+
+    def _secret(self) -> str:
+        return self.cluster.launcher.directory.read_secret()
 
     def tell(self, node: int, request: Message, version: int, *, client: str) -> None:
         self._requests.tell(
@@ -119,6 +135,11 @@ class ProcessEngine:
         self._clients.append(made)
         return made
 
+    def member(self, name: str, config: Mapping[str, str], topics: Sequence[str]) -> ThreadedMember:
+        made = ThreadedMember(name, self._config(name, config), topics, self._clock)
+        self._clients.append(made)
+        return made
+
     # Time
 
     @property
@@ -132,6 +153,9 @@ class ProcessEngine:
     def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
         return self._clock.stretched(at_least_ms, at_most_ms)
 
+    def patience_ms(self, within_ms: float) -> float:
+        return self._clock.patience_ms(within_ms)
+
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
@@ -140,8 +164,7 @@ class ProcessEngine:
 
     def wait(self, condition: Callable[[], bool], *, within_ms: int) -> bool:
         """Answers wake it; everything else (a line in a log) is looked for every moment."""
-        _, at_most_ms = self._clock.stretched(0, within_ms)
-        deadline_s = time.monotonic() + self._clock.real_s(at_most_ms)
+        deadline_s = time.monotonic() + self._clock.real_s(self.patience_ms(within_ms))
         while not condition():
             if time.monotonic() > deadline_s:
                 return False
@@ -217,6 +240,9 @@ class ProcessEngine:
 
     def happenings(self, node: int, kind: str) -> list[Happening]:
         return self._logs[node].of(kind)
+
+    def high_watermarks(self) -> Sequence[HighWatermarkSet]:
+        return ()
 
     # What only a simulated machine can do
 

@@ -8,11 +8,13 @@ from tidelog.client.client import Client
 from tidelog.client.consumer.config import consumer_config
 from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.fetched_records import ConsumerRecord
+from tidelog.client.group.config import group_config
 from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import SendOutcome, SendTicket
 from tidelog.client.producer.producer import ProducerMachine
 from tidelog.core.model.ids import TopicPartition
-from tidelog.lab.engine import Consumed
+from tidelog.lab.engine import Consumed, MemberAssigned
+from tidelog.lab.engines.story_member import StoryCommit, StoryMember, consumed
 from tidelog.worlds.simulator.client_host import ClientHost
 from tidelog.worlds.simulator.network import Network
 from tidelog.worlds.simulator.process import WALL_START_MS
@@ -110,14 +112,61 @@ class SimulatedConsumer:
     def poll(self) -> list[Consumed]:
         got: list[ConsumerRecord] = []
         self._host.do(lambda now_ms: got.extend(self._consumer.poll(now_ms)))
-        return [
-            Consumed(
-                at_us=self._world.now_us,
-                topic=each.partition.topic,
-                index=each.partition.index,
-                offset=each.offset,
-                leader_epoch=each.leader_epoch,
-                value=each.value,
-            )
-            for each in got
-        ]
+        return consumed(got, self._world.now_us)
+
+
+class SimulatedMember:
+    """A group member of the client room on a host of its own."""
+
+    def __init__(
+        self,
+        world: SimWorld,
+        network: Network,
+        name: str,
+        config: Mapping[str, str],
+        topics: Sequence[str],
+    ) -> None:
+        self._world = world
+        self._host = ClientHost(world=world, network=network, name=name)
+        settings = group_config(config)
+        client = Client(
+            self._host, settings.consumer.client, random=self._host.random, trace=self._host.trace
+        )
+        self._host.run(client)
+        self._member = StoryMember(client, settings, topics, lambda: world.now_us)
+        self._host.do(lambda now_ms: None)  # the first tick, in which it begins to join
+
+    @property
+    def assignments(self) -> Sequence[MemberAssigned]:
+        return self._member.assignments
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...] | None:
+        return self._member.owned
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return self._member.position(partition)
+
+    def poll(self, records_max: int | None = None) -> list[Consumed]:
+        if self._host.is_paused:
+            return []
+        got: list[ConsumerRecord] = []
+        self._host.do(lambda now_ms: got.extend(self._member.poll(now_ms, records_max=records_max)))
+        return consumed(got, self._world.now_us)
+
+    def commit(self, offsets: Mapping[TopicPartition, int] | None, metadata: str) -> StoryCommit:
+        commit = StoryCommit()
+        self._host.do(lambda now_ms: self._member.begin_commit(commit, offsets, metadata, now_ms))
+        return commit
+
+    def leave(self) -> None:
+        self._host.do(lambda now_ms: self._member.leave(now_ms, commits=False))
+
+    def kill(self) -> None:
+        self._host.kill()
+
+    def pause(self) -> None:
+        self._host.pause()
+
+    def resume(self) -> None:
+        self._host.wake()

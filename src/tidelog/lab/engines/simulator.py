@@ -12,13 +12,16 @@ from random import Random
 from typing import Any
 
 from tidelog.core.formats import file_names
+from tidelog.core.wire.member_proof import MemberProof
 from tidelog.core.wire.messages.api_60_describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
 from tidelog.core.wire.record_batch import batches
 from tidelog.core.wire.schema import Message
+from tidelog.core.wire.scram import Credentials
 from tidelog.faults.kinds import SIMULATOR
+from tidelog.judge.history import HighWatermarkSet
 from tidelog.lab.engine import (
     OBSERVER,
     Happening,
@@ -28,10 +31,15 @@ from tidelog.lab.engine import (
     RequestSeen,
     StoryTimeout,
 )
-from tidelog.lab.engines.simulated_clients import SimulatedConsumer, SimulatedProducer
+from tidelog.lab.engines.simulated_clients import (
+    SimulatedConsumer,
+    SimulatedMember,
+    SimulatedProducer,
+)
 from tidelog.worlds.simulator.client import CallFailed, Outcome, WireClient
-from tidelog.worlds.simulator.cluster import SimNodeLayout, host_of
+from tidelog.worlds.simulator.cluster import CLUSTER_SECRET, SimNodeLayout, host_of
 from tidelog.worlds.simulator.durable_store import DirectoryNode, DurableStore, FileNode
+from tidelog.worlds.simulator.high_watermark_watch import HighWatermarkWatch, watch_cluster
 from tidelog.worlds.simulator.network import Conditions, Network
 from tidelog.worlds.simulator.process import WALL_START_MS
 from tidelog.worlds.simulator.request_trace import TracedCluster
@@ -63,6 +71,7 @@ class SimulatorEngine:
         self.world = SimWorld(seed=seed)
         self.network = Network(self.world, conditions=Conditions())
         self.cluster: TracedCluster
+        self._high_watermarks: HighWatermarkWatch
 
     # A cluster and its clients
 
@@ -73,11 +82,19 @@ class SimulatorEngine:
             nodes=[SimNodeLayout(node.id, node.rack, node.roles) for node in layout.nodes],
             settings=layout.settings,
         )
+        self._high_watermarks = watch_cluster(self.cluster)
         self.cluster.start_all()
         self._wait_until_ready(layout)
 
     def ask(
-        self, node: int, request: Message, version: int, *, client: str, timeout_ms: int
+        self,
+        node: int,
+        request: Message,
+        version: int,
+        *,
+        client: str,
+        timeout_ms: int,
+        as_member: bool = False,
     ) -> SimulatedPending:
         pending = SimulatedPending(self.world)
         asker = self._wire_client(node, client)
@@ -86,7 +103,18 @@ class SimulatorEngine:
             pending.settle(outcome)
             self.world.after(0, asker.disconnect)
 
-        asker.call(request, version, on_outcome, timeout_ms=timeout_ms)
+        def send(failed: CallFailed | None = None) -> None:
+            if failed is not None:
+                on_outcome(failed)
+            else:
+                asker.call(request, version, on_outcome, timeout_ms=timeout_ms)
+
+        if as_member:
+            random = self.world.random_for(f"{client}'s nonces")
+            proof = MemberProof(Credentials.of(CLUSTER_SECRET), user=client, random=random)
+            asker.introduce(proof, send)
+        else:
+            send()
         return pending
 
     def tell(self, node: int, request: Message, version: int, *, client: str) -> None:
@@ -98,6 +126,12 @@ class SimulatorEngine:
 
     def consumer(self, name: str, config: Mapping[str, str]) -> SimulatedConsumer:
         return SimulatedConsumer(self.world, self.network, name, self._client_config(config))
+
+    def member(
+        self, name: str, config: Mapping[str, str], topics: Sequence[str]
+    ) -> SimulatedMember:
+        given = self._client_config(config)
+        return SimulatedMember(self.world, self.network, name, given, topics)
 
     # Time
 
@@ -111,6 +145,9 @@ class SimulatorEngine:
 
     def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
         return at_least_ms, at_most_ms
+
+    def patience_ms(self, within_ms: float) -> float:
+        return within_ms
 
     def wall_ms(self) -> int:
         return WALL_START_MS + self.world.now_ms
@@ -259,6 +296,9 @@ class SimulatorEngine:
             for entry in self.world.trace.entries
             if entry.source == source and type(entry.event).__name__ == kind
         ]
+
+    def high_watermarks(self) -> Sequence[HighWatermarkSet]:
+        return self._high_watermarks.seen
 
     # Inside
 

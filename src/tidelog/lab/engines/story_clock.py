@@ -3,7 +3,9 @@
 A pace of 3 makes a session of 6 s one of 2 s: the settings that a story names are divided by it,
 and what goes by is multiplied, so that the story still counts its 6 s. What a broker does by
 itself, start or write to a disk, is no faster for that, and it shares the machine with others. So
-durations are believed within wide limits only, and nothing is given up before a minute.
+waiting is not given up before a minute, and a duration may be off by five seconds of real time. At
+a pace of 1 that is less than Kafka's default session, so that a death noticed by its connection is
+told from one noticed by silence.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import time
 from collections.abc import Mapping
 
 GIVEN_UP_AFTER_S = 60.0
+OFF_BY_S = 5.0
+"""How much longer or shorter than the story says something may take on a busy machine."""
 EARLIER_BY = 10
-"""A duration counts as long enough if it is a tenth of what the story says."""
+"""But never less than a tenth of what the story says."""
 
 
 class StoryClock:
@@ -41,7 +45,12 @@ class StoryClock:
 
     def stretched(self, at_least_ms: float, at_most_ms: float) -> tuple[float, float]:
         """The limits within which a duration of the story is believed."""
-        return at_least_ms / EARLIER_BY, max(at_most_ms, GIVEN_UP_AFTER_S * 1_000 * self.pace)
+        off_by_ms = OFF_BY_S * 1_000 * self.pace
+        return max(at_least_ms / EARLIER_BY, at_least_ms - off_by_ms), at_most_ms + off_by_ms
+
+    def patience_ms(self, within_ms: float) -> float:
+        """How long to wait for what the story expects within this time."""
+        return max(within_ms, GIVEN_UP_AFTER_S * 1_000 * self.pace)
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
         """Settings by Kafka's names; those that are durations are divided."""

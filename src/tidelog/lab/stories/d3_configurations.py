@@ -42,7 +42,7 @@ def acks_0_loses_without_a_word(lab: Lab) -> None:
     lab.same("outcomes that are not ok", [each for each in producer.sent if not each.is_ok], [])
 
 
-@story("D3-C2", "D3-S1", "D3-U1")
+@story("D3-C2", "D3-S1", "D3-U1", "D3-BP2-G1")
 def acks_1_loses_silently(lab: Lab) -> None:
     """Message 1000 is acknowledged by the leader, which dies before a follower has it."""
     orders(lab, count=1_000)
@@ -57,7 +57,9 @@ def acks_1_loses_silently(lab: Lab) -> None:
     lab.same("the answer to that one", lab.writer("other").write("another"), ok(1_000))
     lab.start(1)
     lab.until_isr(1, 2, 3)
-    lab.step("D3-C2", "D3-S1", "D3-U1", "nobody was told: the audit finds a silent loss")
+    lab.step(
+        "D3-C2", "D3-S1", "D3-U1", "D3-BP2-G1", "nobody was told: the audit finds a silent loss"
+    )
     lab.same("lost", lab.audit().lost, ("message 1000",))
     lab.same("what a consumer gets", lab.read(2, offset=1_000), ["another"])
 
@@ -103,7 +105,7 @@ def a_leader_alone_in_the_isr_dies_and_returns(lab: Lab) -> None:
     lab.same("the audit", lab.audit(), CLEAN)
 
 
-@story("D3-C3c", "N2")
+@story("D3-C3c", "N2", "D3-PG3")
 def a_leader_alone_in_the_isr_is_bypassed(lab: Lab) -> None:
     """The same with unclean elections allowed: an acknowledged record is lost."""
     _alone_in_the_isr(lab, unclean="true")
@@ -115,7 +117,7 @@ def a_leader_alone_in_the_isr_is_bypassed(lab: Lab) -> None:
     lab.until_high_watermark(10)
     lab.start(1)
     lab.until("1 follows", lambda: 1 in lab.desc().isr)
-    lab.step("D3-C3c", "N2", "broker 2 is elected though it lacks the record: it is lost")
+    lab.step("D3-C3c", "N2", "D3-PG3", "broker 2 is elected though it lacks the record: it is lost")
     lab.same("lost", lab.audit().lost, ("message",))
     same_logs(lab, 1, 2)
 
@@ -182,7 +184,7 @@ def a_crash_before_the_ack_idempotent(lab: Lab) -> None:
     lab.same("the audit", lab.audit(), CLEAN)
 
 
-@story("D3-C5b")
+@story("D3-C5b", "D3-PG4")
 def a_crash_before_the_ack_not_idempotent(lab: Lab) -> None:
     """The same without idempotence: the retry is stored again."""
     orders(lab, count=1_000)
@@ -194,7 +196,7 @@ def a_crash_before_the_ack_not_idempotent(lab: Lab) -> None:
     lab.release(3)
     lab.until_led(2)
     writer.again(message)
-    lab.step("D3-C5b", "the retry is stored a second time: at least once")
+    lab.step("D3-C5b", "D3-PG4", "the retry is stored a second time: at least once")
     lab.same("the answer", writer.wait(message), ok(1_001))
     lab.same("duplicated", lab.audit().duplicated, ("message 1000",))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tidelog.lab.lab import REQUESTS, Lab
+from tidelog.lab.lab import REPLICA, REQUESTS, Lab
 from tidelog.lab.stories.baseline import AT_RISK, COMMITTED, baseline, orders
 from tidelog.lab.stories.cast import ok, same_logs
 from tidelog.lab.story import story
+from tidelog.lab.writers import WrittenBatch
 
 
 @story(
@@ -67,6 +68,63 @@ def _the_exchange(lab: Lab, returned_us: int) -> None:
     lab.same("the proposed ISR", sorted(joined.fields["isr"]), [1, 2, 3])
     lab.true("after the cut", joined.at_us > cut.at_us)
     lab.same("its log end then", joined.fields["log_end_offset"], 1002)
+
+
+@story("D3-R2")
+def a_fetch_of_another_history_counts_for_nothing(lab: Lab) -> None:
+    """2 is deposed while it is in sync, and asks 1 for what follows 15: its own 10–14 are others.
+
+    The high watermark of 1 waits for 2. Whoever counts the fetch before the epochs are compared
+    commits 10–14 though 2 lacks them, and acknowledges a record that 2 might lead without.
+    """
+    orders(lab, replicas=(2, 1, 3))
+    lab.create("others", (1, 2))  # so that 2 fetches from 1 already, on the link that it will use
+    lab.reassign(1, 2, 3)
+    lab.until("1 knows what is committed", lambda: len(lab.read(1)) == 10)
+    lab.hold(1, 3)
+    old = [f"old {number}" for number in range(10, 15)]
+    lab.writer("quick", acks=1).write(*old)
+    lab.hold(2, what=REQUESTS)
+    lab.elect("preferred")
+    lab.until("all know that 1 leads", lambda: all(lab.desc(via=b).leader == 1 for b in (1, 2, 3)))
+    for source, target in ((1, 3), (3, 1)):  # what 2 says to 1 stays held
+        lab.let_pass(source, target, purpose=REPLICA)
+    writer = lab.writer("careful")
+    batch = writer.begin(*(f"new {number}" for number in range(10, 15)))
+    lab.until_end(3, 15)
+    lab.step("D3-R2", "1 and 3 have the new 10–14, 2 has the old ones and is in sync")
+    lab.same("end(1), end(2), end(3)", (lab.end(1), lab.end(2), lab.end(3)), (15, 15, 15))
+    lab.same("log(2)", lab.payloads(2)[10:], old)
+    lab.same("the ISR", lab.desc().isr, (1, 2, 3))
+    lab.same("the high watermark", lab.high_watermark(), 10)
+    _its_fetch_is_only_compared(lab, batch)
+    lab.release(2)
+    lab.until_quiet()
+    lab.step("D3-R2", "when 2 has cut and copied, its fetch counts, and the write is acknowledged")
+    lab.same("the answer", writer.wait(batch), ok(10))
+    same_logs(lab, 1, 2, 3)
+    lab.same("lost", lab.audit().lost, tuple(old))
+
+
+def _its_fetch_is_only_compared(lab: Lab, batch: WrittenBatch) -> None:
+    """The fetch of 2 reaches its leader, and the answer to it is withheld."""
+    withheld_us = lab.now_us
+    lab.withhold(1, 2, purpose=REPLICA)
+    lab.let_pass(2, 1, purpose=REPLICA)
+    lab.until(
+        "1 has answered the fetch of 2",
+        lambda: any(each.diverged for each in lab.follower_fetches(1, 2, since_us=withheld_us)),
+    )
+    fetch = next(each for each in lab.follower_fetches(1, 2, since_us=withheld_us) if each.diverged)
+    lab.pass_ms(1_000)
+    lab.step(
+        "D3-R2", "1 answers that 2 must cut at 10, gives no records, and commits nothing by it"
+    )
+    lab.same("offset, divergence", (fetch.offset, fetch.diverged), (15, (0, 10)))
+    assert fetch.answer is not None
+    lab.same("bytes of records", len(fetch.answer.records or b""), 0)
+    lab.same("the high watermark", lab.high_watermark(), 10)
+    lab.same("the answer to acks=all", batch.answer, None)
 
 
 @story("D3-U7", "N6")

@@ -194,14 +194,22 @@ def below_the_minimum_nothing_becomes_visible(lab: Lab) -> None:
 def a_leader_that_only_the_controller_can_reach(lab: Lab) -> None:
     """Followers cannot reach the leader, the controller can: it is not replaced."""
     orders(lab)
+    cut_us = lab.now_us
     for follower in (2, 3):
         lab.isolate(1, follower)
     lab.writer("quick", acks=1).write("only there")  # who lacks nothing does not fall behind
     lab.until_isr(1)
-    lab.step("X-38", "1 leads on, the ISR is [1], and acks=all is refused at a minimum of 2")
+    lab.pass_ms(2 * int(lab.layout.settings["broker.session.timeout.ms"]))
+    lab.step("X-38", "two sessions later 1 leads on: nobody was fenced, nobody was elected")
     state = lab.desc()
     lab.same("leader, leader epoch", (state.leader, state.leader_epoch), (1, 0))
+    lab.same("unfenced", lab.unfenced(), (1, 2, 3))
+    lab.same("fenced", lab.happenings(CONTROLLER, "BrokerFenced", since_us=cut_us), [])
+    lab.same("elections", lab.happenings(CONTROLLER, "LeaderElected", since_us=cut_us), [])
+    lab.step("X-38", "the ISR is [1], and acks=all is refused at a minimum of 2, not stored")
+    lab.same("the ISR", state.isr, (1,))
     lab.same("acks=all", lab.writer("careful").write("refused").error, NOT_ENOUGH)
+    lab.same("end(1), end(2), end(3)", (lab.end(1), lab.end(2), lab.end(3)), (11, 10, 10))
     for follower in (2, 3):
         lab.rejoin(1, follower)
     lab.until_isr(1, 2, 3)

@@ -1,4 +1,4 @@
-"""What producers were told, as a DataFrame: one row for each record of each run.
+"""What producers were answered, as a DataFrame: one row for each record of each run.
 
 A record in a transaction has two outcomes, its own and the transaction's; here they are one: *ok*
 only if both are good, *aborted* if the transaction was told to be so, *unknown* if nobody said.
@@ -18,9 +18,9 @@ from tidelog.spark.audit.tasks import per_item
 SPARK_OUTCOMES = (
     "run int, line bigint, number bigint, key binary, digest binary, partition int, "
     "offset bigint, outcome string, is_committed boolean, error string, reason string, "
-    "timestamp_ms bigint, sent_us bigint, told_us bigint"
+    "timestamp_ms bigint, sent_us bigint, answered_us bigint"
 )
-"""`is_committed`: its producer was told that the transaction is committed."""
+"""`is_committed`: its producer was answered that the transaction is committed."""
 SPARK_RUNS = (
     "run int, name string, journal string, acks string, is_idempotent boolean, is_cut boolean, "
     "is_mixed boolean, began_ms bigint, began_us bigint"

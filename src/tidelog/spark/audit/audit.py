@@ -266,7 +266,7 @@ class _Audit:
         rows = (
             together.orderBy("finding", "partition", "offset", "number")
             .limit(self._request.shown_max)
-            .withColumn("told_at", f.date_format("told_at", _TIME))
+            .withColumn("answered_at", f.date_format("answered_at", _TIME))
             .select(*COLUMNS)
             .collect()
         )

@@ -103,7 +103,7 @@ def _rules(strictness: Strictness) -> list[Rule]:
 
 def _innocent() -> list[tuple[str, Column]]:
     """Everything that is no finding, most of it first."""
-    outcome, offset = f.col("outcome"), f.col("told_offset")
+    outcome, offset = f.col("outcome"), f.col("answered_offset")
     has_outcome = f.col("run").isNotNull() & ~f.col("is_copy")
     is_ok = has_outcome & (outcome == "ok")
     is_there = f.coalesce(f.col("state") == COMMITTED, f.lit(False))

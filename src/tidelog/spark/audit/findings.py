@@ -13,30 +13,30 @@ from pyspark.sql import functions as f
 
 SPARK_FINDINGS = (
     "finding string, partition int, offset bigint, leader_epoch int, replicas array<int>, "
-    "key binary, value_sha256 string, told string, told_offset bigint, acks string, "
+    "key binary, value_sha256 string, answered string, answered_offset bigint, acks string, "
     "idempotence boolean, error string, run string, journal string, line bigint, number bigint, "
-    "sent_us bigint, told_us bigint, told_at timestamp, evidence string"
+    "sent_us bigint, answered_us bigint, answered_at timestamp, evidence string"
 )
-"""`offset` is where the record stands, or where it was said to be; `told_at` is the wall clock of
-`told_us`, where the journal allows to know it. What does not apply is null."""
+"""`offset` is where the record stands, or where it was said to be; `answered_at` is the wall clock
+of `answered_us`, where the journal allows to know it. What does not apply is null."""
 COLUMNS = tuple(each.split(" ")[0] for each in SPARK_FINDINGS.split(", "))
 
 
 def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
     """These pairs as findings of that name."""
     answered_at = f.timestamp_millis(
-        f.col("began_ms") + ((f.col("told_us") - f.col("began_us")) / 1_000).cast("bigint")
+        f.col("began_ms") + ((f.col("answered_us") - f.col("began_us")) / 1_000).cast("bigint")
     )
     return pairs.select(
         (f.lit(name) if isinstance(name, str) else name).alias("finding"),
         "partition",
-        f.coalesce("offset", "told_offset").alias("offset"),
+        f.coalesce("offset", "answered_offset").alias("offset"),
         "leader_epoch",
         f.lit(None).cast("array<int>").alias("replicas"),
         "key",
         f.lower(f.hex("digest")).alias("value_sha256"),
-        f.col("outcome").alias("told"),
-        "told_offset",
+        f.col("outcome").alias("answered"),
+        "answered_offset",
         "acks",
         f.col("is_idempotent").alias("idempotence"),
         "error",
@@ -45,8 +45,8 @@ def found(pairs: DataFrame, name: str | Column, evidence: Column) -> DataFrame:
         "line",
         "number",
         "sent_us",
-        "told_us",
-        answered_at.alias("told_at"),
+        "answered_us",
+        answered_at.alias("answered_at"),
         evidence.alias("evidence"),
     )
 

@@ -39,9 +39,11 @@ _READ = {
     "reason": pa.string(),
     "timestamp_ms": pa.int64(),
     "sent_us": pa.int64(),
+    "answered_us": pa.int64(),
     "told_us": pa.int64(),
     "transaction": pa.string(),
 }
+"""`told_us` was the name of `answered_us` in journals of earlier releases."""
 _NUMBERS = [name for name, kind in _READ.items() if pa.types.is_integer(kind)]
 _TEXTS = ("error", "reason", "transaction")
 SCHEMA = pa.schema(
@@ -58,7 +60,7 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
         ("timestamp_ms", pa.int64()),
         ("sent_us", pa.int64()),
-        ("told_us", pa.int64()),
+        ("answered_us", pa.int64()),
         ("transaction", pa.string()),
     ]
 )
@@ -67,7 +69,7 @@ transaction that it names ended."""
 SPARK_SCHEMA = (
     "run int, line bigint, number bigint, key binary, digest binary, partition int, "
     "offset bigint, outcome string, error string, reason string, timestamp_ms bigint, "
-    "sent_us bigint, told_us bigint, transaction string"
+    "sent_us bigint, answered_us bigint, transaction string"
 )
 
 _BASE64_KEY = re.compile(rb'"key":\s*\{\s*"base64":\s*("[^"\\]*")\s*\}')
@@ -97,6 +99,7 @@ def entries(data: bytes, *, path: str, run: int, first_line: int) -> pa.Table:
     columns["line"] = pa.array(np.arange(first_line, first_line + rows, dtype=np.int64))
     columns["key"] = _keys(columns["key"], columns["key_base64"])
     columns["digest"] = _digests(columns["value_sha256"])
+    columns["answered_us"] = pc.coalesce(columns["answered_us"], columns["told_us"])
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 

@@ -99,7 +99,7 @@ def _rest(
     missing = acknowledged_left(left).join(
         f.broadcast(fences.select("partition", "log_start_offset")), "partition", "left"
     )
-    is_expired = f.coalesce(f.col("told_offset") < f.col("log_start_offset"), f.lit(False))
+    is_expired = f.coalesce(f.col("answered_offset") < f.col("log_start_offset"), f.lit(False))
     expired = missing.where(is_expired).select(*PAIR)
     sought = missing.where(~is_expired).select(*PAIR)
     strays, others = held_left(left), expired
@@ -139,7 +139,7 @@ def _superseded(rest: DataFrame, exact: DataFrame, facts: AuditedTopic) -> DataF
         f.col("told_partition").alias("partition"),
         f.col("told_key").alias("key"),
         f.col("told_digest").alias("digest"),
-        *("outcome", "told_offset"),
+        *("outcome", "answered_offset"),
     )
     return _with_superseded(rest, held, outcomes)
 
@@ -153,20 +153,20 @@ def _with_superseded(missing: DataFrame, held: DataFrame, outcomes: DataFrame) -
     be gone without a trace.
 
     `held` has partition, key and offset of what the topic holds, `outcomes` the same with outcome,
-    digest and `told_offset` of what producers were answered.
+    digest and `answered_offset` of what producers were answered.
     """
     latest = held.groupBy("partition", "key").agg(f.max("offset").alias("latest_offset"))
     tombstones = outcomes.where("digest is null and outcome in ('ok', 'unknown')")
     # A tombstone of unknown fate, or without an offset, may stand anywhere.
     buried = tombstones.groupBy("partition", "key").agg(
-        f.max(f.coalesce("told_offset", f.lit(_ANY_TIME))).alias("buried_offset")
+        f.max(f.coalesce("answered_offset", f.lit(_ANY_TIME))).alias("buried_offset")
     )
-    is_superseded = f.coalesce(f.col("told_offset") < f.col("latest_offset"), f.lit(False))
+    is_superseded = f.coalesce(f.col("answered_offset") < f.col("latest_offset"), f.lit(False))
     is_buried = f.coalesce(
-        f.coalesce("told_offset", f.lit(0)) <= f.col("buried_offset"), f.lit(False)
+        f.coalesce("answered_offset", f.lit(0)) <= f.col("buried_offset"), f.lit(False)
     )
     # A record without an offset may have been anywhere before the newest one of its key.
-    is_somewhere = f.col("told_offset").isNull() & f.col("latest_offset").isNotNull()
+    is_somewhere = f.col("answered_offset").isNull() & f.col("latest_offset").isNotNull()
     return (
         missing.join(latest, ["partition", "key"], "left")
         .join(buried, ["partition", "key"], "left")

@@ -1,4 +1,4 @@
-"""Pairs what producers were told with what the topic holds: by offset, then by content.
+"""Pairs what producers were answered with what the topic holds: by offset, then by content.
 
 An answer names an offset, so most records are found there at once: same key, same value. What is
 left over is paired by content: partition, key, value and the producer's timestamp. Of equal records
@@ -15,8 +15,8 @@ from tidelog.spark.audit.transactions import ABORTED
 
 BY_OFFSET, BY_CONTENT = "offset", "content"
 _OUTCOME = (
-    *("run", "line", "number", "outcome", "is_committed", "told_offset"),
-    *("error", "reason", "sent_us", "told_us"),
+    *("run", "line", "number", "outcome", "is_committed", "answered_offset"),
+    *("error", "reason", "sent_us", "answered_us"),
 )
 _HELD = ("offset", "leader_epoch", "state", "is_visible")
 _CONTENT = ("partition", "key", "digest", "timestamp_ms")
@@ -36,8 +36,8 @@ def by_offset(outcomes: DataFrame, held: DataFrame) -> DataFrame:
     A record that stands alone, or has an outcome without an offset, has a row of its own.
     """
     ours = outcomes.select(
-        *(name for name in _OUTCOME if name != "told_offset"),
-        f.col("offset").alias("told_offset"),
+        *(name for name in _OUTCOME if name != "answered_offset"),
+        f.col("offset").alias("answered_offset"),
         f.col("partition").alias("told_partition"),
         f.col("key").alias("told_key"),
         f.col("digest").alias("told_digest"),
@@ -125,8 +125,8 @@ def split_by_content(
     A topic may have many others. They need no partner, so they are not gathered by content: equal
     ones would all meet in one row.
     """
-    ours = outcomes.select(*(f.col(name).alias(f"told_{name}") for name in _CONTENT))
-    is_equal = _is_equal("told", uses_timestamps, is_placed=is_placed)
+    ours = outcomes.select(*(f.col(name).alias(f"answered_{name}") for name in _CONTENT))
+    is_equal = _is_equal("answered", uses_timestamps, is_placed=is_placed)
     return held.join(ours, is_equal, "left_semi"), held.join(ours, is_equal, "left_anti")
 
 
@@ -221,7 +221,7 @@ def alone(held: DataFrame) -> DataFrame:
     """Records that nobody is paired with, as pairs."""
     nothing = {
         **dict.fromkeys(("run", "standing_epoch"), "int"),
-        **dict.fromkeys(("line", "number", "told_offset", "sent_us", "told_us"), "bigint"),
+        **dict.fromkeys(("line", "number", "answered_offset", "sent_us", "answered_us"), "bigint"),
         **dict.fromkeys(("outcome", "error", "reason", "matched_by"), "string"),
         "is_committed": "boolean",
     }

@@ -56,7 +56,7 @@ class AuditReport:
             "topic": self.facts.topic,
             "topic_id": self.facts.topic_id,
             "compacted": self.facts.is_compacted,
-            "told": self.outcomes,
+            "answered": self.outcomes,
             "held": self.held,
             "classes": by_class,
             "findings": dict(self.findings),

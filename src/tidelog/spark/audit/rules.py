@@ -68,7 +68,7 @@ def _lost() -> Column:
     be read yet. Also lost is what a log aborts although its producer was answered that it is
     committed.
     """
-    offset = f.col("told_offset")
+    offset = f.col("answered_offset")
     may_be_gone = f.coalesce(
         f.when(offset.isNotNull(), offset < f.col("log_start_offset")).otherwise(
             f.col("log_start_offset") > 0
@@ -84,8 +84,8 @@ def _lost() -> Column:
 
 
 def _lost_evidence() -> Column:
-    where = f.when(f.col("told_offset").isNull(), "without an offset").otherwise(
-        sentence("at offset {told_offset}")
+    where = f.when(f.col("answered_offset").isNull(), "without an offset").otherwise(
+        sentence("at offset {answered_offset}")
     )
     now = (
         f.when(f.col("state") == ABORTED, "the log says that its transaction was aborted")
@@ -94,7 +94,10 @@ def _lost_evidence() -> Column:
             f.col("standing_epoch").isNotNull(),
             sentence("another record of leader epoch {standing_epoch} stands there"),
         )
-        .when(f.col("told_offset") >= f.col("end_offset"), sentence("the log ends at {end_offset}"))
+        .when(
+            f.col("answered_offset") >= f.col("end_offset"),
+            sentence("the log ends at {end_offset}"),
+        )
         .otherwise("the log does not hold it")
     )
     return sentence("acknowledged {where} (acks={acks}), but {now}", where=where, now=now)
@@ -105,14 +108,16 @@ def _misplaced() -> Column:
     copy: of an earlier or later attempt, or brought back by an unclean leader."""
     return (
         _has_outcome("ok")
-        & f.col("told_offset").isNotNull()
+        & f.col("answered_offset").isNotNull()
         & f.coalesce(f.col("matched_by") == BY_CONTENT, f.lit(False))
         & f.coalesce(f.col("state") != ABORTED, f.lit(False))
     )
 
 
 def _misplaced_evidence() -> Column:
-    return sentence("acknowledged at offset {told_offset} (acks={acks}), but it stands at {offset}")
+    return sentence(
+        "acknowledged at offset {answered_offset} (acks={acks}), but it stands at {offset}"
+    )
 
 
 def _refused_but_present() -> Column:
@@ -134,8 +139,8 @@ def _duplicated() -> Column:
 
 
 def _duplicated_evidence() -> Column:
-    first = f.when(f.col("told_offset").isNull(), "").otherwise(
-        sentence(" at offset {told_offset}")
+    first = f.when(f.col("answered_offset").isNull(), "").otherwise(
+        sentence(" at offset {answered_offset}")
     )
     producer = f.when(f.col("is_idempotent"), "an idempotent").otherwise("a non-idempotent")
     return sentence(

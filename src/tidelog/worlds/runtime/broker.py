@@ -23,6 +23,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, NoReturn
 
 from tidelog.core.model.listeners import Listener
+from tidelog.core.node.broker.session_watch import pause_ms_max
 from tidelog.core.node.metadata.node_identity import CannotStart as NotOurDirectory
 from tidelog.core.node.node import Node
 from tidelog.core.node.settings import NodeSettings
@@ -215,6 +216,7 @@ class Broker:
             request_bytes_max=self._settings.integer("socket.request.max.bytes"),
             idle_ms_max=None if idle_ms < 0 else idle_ms,
             admission=self._admission,
+            tick_ms_max=pause_ms_max(self._settings),
         )
 
     def _admission(self) -> Admission:

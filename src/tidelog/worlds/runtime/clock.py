@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Goes on while the machine is suspended: Linux stops its monotonic clock then, others do not."""
+
 
 class MonotonicClock:
     """Wall time is monotonic time plus a distance that is measured anew now and then.
@@ -17,7 +20,7 @@ class MonotonicClock:
         self.measure()
 
     def now_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
+        return time.clock_gettime_ns(_CLOCK) // 1_000_000
 
     def wall_ms(self, now_ms: int) -> int:
         return now_ms + self._distance_ms

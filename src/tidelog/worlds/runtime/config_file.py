@@ -27,6 +27,7 @@ from tidelog.core.node.settings import BadSettings, NodeSettings
 
 CLUSTER_ID = "cluster.id"
 """Of meta.properties in Kafka, which has a step of formatting; here the file may say it."""
+SECRET, SECRET_FILE = "tidelog.cluster.secret", "tidelog.cluster.secret.file"
 _UNFINISHED = "(at end of document)"
 
 
@@ -59,6 +60,7 @@ def load_settings(path: str | None, overrides: Iterable[str]) -> NodeSettings:
             raise BadConfiguration([f"{path}: is not UTF-8 text"]) from error
         configured = read_file(path, lines, complaints)
     configured |= read_overrides(overrides, complaints)
+    configured |= _secret_of_file(configured, complaints)
     texts = {name: one.text for name, one in configured.items()}
     cluster_id = texts.pop(CLUSTER_ID, None) or None
     try:
@@ -101,8 +103,29 @@ def read_overrides(overrides: Iterable[str], complaints: list[str]) -> dict[str,
         if not equals or not name.strip():
             complaints.append(f"--set {override}: must be like --set log.segment.bytes=1048576")
             continue
-        configured[name.strip()] = ConfiguredValue(text.strip(), f"--set {override}")
+        shown = name if name.strip() == SECRET else override
+        configured[name.strip()] = ConfiguredValue(text.strip(), f"--set {shown}")
     return configured
+
+
+def _secret_of_file(
+    configured: dict[str, ConfiguredValue], complaints: list[str]
+) -> dict[str, ConfiguredValue]:
+    """The cluster's secret, if a file of its own holds it."""
+    named = configured.get(SECRET_FILE)
+    if named is None:
+        return {}
+    if SECRET in configured:
+        complaints.append(f"{named.where}: {SECRET_FILE}: {SECRET} is set as well; one is enough")
+        return {}
+    try:
+        with open(named.text, encoding="utf-8") as file:
+            return {SECRET: ConfiguredValue(file.read().strip(), named.where)}
+    except OSError as error:
+        complaints.append(f"{named.where}: {SECRET_FILE}: {named.text}: {error.strerror or error}")
+    except UnicodeDecodeError:
+        complaints.append(f"{named.where}: {SECRET_FILE}: {named.text}: is not UTF-8 text")
+    return {}
 
 
 def _lacks_cluster_id(settings: NodeSettings, path: str | None) -> Iterator[str]:

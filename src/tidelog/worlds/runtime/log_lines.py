@@ -29,6 +29,8 @@ _LEVEL_OF = {
     "SegmentRolled": "debug",
     "ProducersExpired": "debug",
     "ConnectionFailed": "warning",
+    "LinkNotAuthenticated": "warning",
+    "PeerNotAuthenticated": "warning",
     "ConnectionDropped": "warning",
     "ConnectionRefused": "warning",
     "SocketTrouble": "warning",
@@ -46,7 +48,13 @@ _LEVEL_OF = {
 _ID_BYTES = 16
 _LINES_PER_SECOND_MAX = 50
 _LIMITED = frozenset(
-    {"ConnectionFailed", "ConnectionDropped", "ConnectionRefused", "SocketTrouble"}
+    {
+        "ConnectionFailed",
+        "ConnectionDropped",
+        "ConnectionRefused",
+        "PeerNotAuthenticated",
+        "SocketTrouble",
+    }
 )
 
 

@@ -75,6 +75,9 @@ class ServerLimits(NamedTuple):
     idle_ms_max: int | None
     admission: Callable[[], Admission]
     """Asked for every new connection: it may change while the broker runs."""
+    tick_ms_max: int | None = None
+    """Answers of a tick that took longer are not sent: the process was stopped in its midst, and
+    others may lead by now (core/node/broker/session_watch.py). None: there is no such limit."""
     partial_frames_bytes_max: int = PARTIAL_FRAMES_BYTES_MAX
 
 
@@ -183,13 +186,30 @@ class Server:
             self._node.end_of_tick(self.now_ms)
         except Exception as error:
             self.fail(error)
-        self._flush_dirty()
+        self._flush_tick()
         if self.starved:
             for reader in self.budget.feed():
                 self.starved.pop(reader).allow_reading(ReadStop.STARVED)
         self._links.feed()
         if self.on_tick_ended is not None:
             self.on_tick_ended()
+
+    def _flush_tick(self) -> None:
+        """Like `_flush_dirty`, but nothing of a tick in which the process was stopped. The clock is
+        read before each connection is written to, so that little time is left to be stopped in."""
+        tick_ms_max = self._limits.tick_ms_max
+        if tick_ms_max is None:
+            self._flush_dirty()
+            return
+        late_ms = self.now_ms + tick_ms_max
+        dirty = self.dirty
+        if dirty:
+            self.dirty = []
+            for each in dirty:
+                if isinstance(each, SocketConnection) and self._clock.now_ms() >= late_ms:
+                    each.abort("paused before its answers left", is_fault=False)
+                else:
+                    each.flush()
 
     def _flush_dirty(self) -> None:
         dirty = self.dirty

@@ -9,13 +9,14 @@ Kafka's clients do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import read_response_header, request_header
+from tidelog.core.wire.links import Introduction, Outgoing
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Message
 from tidelog.worlds.simulator.network import End, Network
@@ -95,6 +96,25 @@ class WireClient:
             self._link = ClientConnection(self._world)
             self._link.open(self._network, local=self.name, remote=self._server)
         self._link.submit(call, is_answered=is_answered, timeout_ms=timeout_ms)
+
+    def introduce(
+        self, introduction: Introduction, then: Callable[[CallFailed | None], None]
+    ) -> None:
+        """The first exchange on a connection; `then` gets None when it has succeeded."""
+
+        def ask(requests: Sequence[Outgoing]) -> None:
+            for request, version in requests:
+                self.call(request, version, on_answer)
+
+        def on_answer(outcome: Outcome) -> None:
+            if isinstance(outcome, CallFailed):
+                then(outcome)
+                return
+            ask(introduction.on_answer(outcome))
+            if introduction.is_over:
+                then(None)
+
+        ask(introduction.begin())
 
     def disconnect(self) -> None:
         """Drop the connection; every call under way fails."""

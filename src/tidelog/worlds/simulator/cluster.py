@@ -19,6 +19,7 @@ from tidelog.worlds.simulator.process import SimProcess
 from tidelog.worlds.simulator.world import SimWorld
 
 CLUSTER_ID = "c2ltdWxhdGVkLWNsdXN0ZQ"
+CLUSTER_SECRET = "the secret of all simulated clusters"
 PORT = 9092
 BROKER, CONTROLLER = "broker", "controller"
 
@@ -53,12 +54,14 @@ class SimCluster:
         disk_type: type[SimDisk] = SimDisk,
         sync_us_max: int = 3_000,
         check_every: int = 1,
+        has_secret: bool = True,
     ) -> None:
         """`settings` are for all nodes, `node_settings` for single ones, above those."""
         self.world = world
         self.network = network
         self.layout = {node.node_id: node for node in nodes}
-        self._settings = dict(settings or {})
+        secret = {"tidelog.cluster.secret": CLUSTER_SECRET} if has_secret else {}
+        self._settings = {**secret, **(settings or {})}
         self._node_settings = {key: dict(value) for key, value in (node_settings or {}).items()}
         self.processes = {
             node.node_id: SimProcess(

@@ -23,14 +23,17 @@ ROOMS = (
     "tidelog.core.quorum",
     "tidelog.core.replication",
     "tidelog.core.node",
+    "tidelog.core.coordinator",
     "tidelog.client",
     "tidelog.worlds.simulator",
 )
 EVENTS_MODULE = "events"
-OF_ONE_PROFILE = {"FaultStruck": "storage", "Struck": "replication", "AdminAction": "replication"}
-"""Events of the simulator itself that only one profile has."""
 OF_ONE_BROKER = ("tidelog.core.storage", "tidelog.worlds.simulator")
-"""The profile `storage` has one broker and no clients of the client room."""
+"""The profile `storage` is about these; what a cluster and its clients do is the other's."""
+OF_SEVERAL = frozenset({"LogTruncated", "LogStartedAnew", "BytesHeld", "BytesReleased", "Wiped"})
+"""Of these rooms: what needs other replicas, or links between nodes."""
+OF_COORDINATORS = frozenset({"CoordinatorLoaded", "CoordinatorDropped"})
+"""Only the profile `groups` has them; its clients are not those of the client room."""
 RETURNED: tuple[type, ...] = (RoleChanged, VoteGranted, *get_args(Change))
 """Values of pure machines that a node emits."""
 
@@ -40,7 +43,10 @@ def catalogue(profile: str = "replication") -> frozenset[str]:
     """The names of all events that can be emitted in runs of a profile."""
     is_lone = profile == "storage"
     names: set[str] = set() if is_lone else {event.__name__ for event in RETURNED}
-    for room in OF_ONE_BROKER if is_lone else ROOMS:
+    rooms = list(OF_ONE_BROKER if is_lone else ROOMS)
+    if profile == "groups":
+        rooms.remove("tidelog.client")
+    for room in rooms:
         package = importlib.import_module(room)
         for module in pkgutil.walk_packages(package.__path__, f"{room}."):
             if not module.name.endswith("__main__"):
@@ -48,7 +54,9 @@ def catalogue(profile: str = "replication") -> frozenset[str]:
                 names |= emitted(tree)
                 if module.name.endswith(f".{EVENTS_MODULE}"):
                     names |= defined(tree)
-    return frozenset(name for name in names if OF_ONE_PROFILE.get(name, profile) == profile)
+    if profile != "groups":
+        names -= OF_COORDINATORS
+    return frozenset(names - OF_SEVERAL if is_lone else names)
 
 
 def defined(tree: ast.Module) -> set[str]:

@@ -43,6 +43,8 @@ class FileNode:
         self.durable = bytearray()
         self.clean_bytes = 0  # below this, both contents are known to be equal
         self.is_removed = False
+        self.damages: list[tuple[int, bytes, bytes]] = []
+        """What decayed and was not repaired: position, the wrong bytes, the right ones."""
         self._syncs: list[SyncUnderWay] = []
 
     def begin_sync(self) -> SyncUnderWay:
@@ -85,6 +87,17 @@ class FileNode:
         self.data[position] ^= mask
         if position < len(self.durable):
             self.durable[position] ^= mask
+
+    def sound_data(self) -> bytearray:
+        """The cached content as it was written, wherever damage still stands in it."""
+        if not self.damages:
+            return self.data
+        data = bytearray(self.data)
+        for position, wrong, right in self.damages:
+            end = position + len(wrong)
+            if data[position:end] == wrong:
+                data[position:end] = right
+        return data
 
     def replace(self, position: int, wrong: bytes, right: bytes) -> None:
         """A repair: wherever these bytes stand, or are about to stand, put others."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidelog.core.storage.log import Log
+from tidelog.core.storage.producers import ProducerStates
 from tidelog.core.storage.segment import Segment
 from tidelog.core.wire.record_batch import BatchHeader, read_header
-from tidelog.judge.cluster.facts import ObservedBatch
+from tidelog.judge.cluster.facts import ObservedBatch, ObservedProducer
 from tidelog.worlds.simulator.disk import SimFile
 
 SEQUENCES = 2**31
@@ -58,13 +59,74 @@ class LogWatch:
             self._segment = segment
             file = segment.file
             assert isinstance(file, SimFile)
-            data = file.node.data
+            data = file.node.sound_data()
             while self._position < len(data):
                 header = read_header(data, self._position)
                 start, self._position = self._position, self._position + header.size_bytes
                 if header.end_offset > self.end_offset:
                     self.end_offset = header.end_offset
                     yield header, bytes(data[start : self._position])
+
+
+class DurableWatch:
+    """Up to where the batches of a log are on its disk, whatever the log itself believes."""
+
+    __slots__ = ("_log", "_position", "_segment", "end_offset")
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.rewind()
+
+    def rewind(self) -> None:
+        """The log was cut: look again from its start."""
+        self._segment: Segment | None = None
+        self._position = 0
+        self.end_offset = 0
+
+    def reach(self, end_offset: int) -> int:
+        """Look on until this offset, or until the first byte that a power loss may take."""
+        segments = self._log.files.segments
+        if self._segment is None or not any(each is self._segment for each in segments):
+            self._segment = None
+        for segment in segments:
+            if self._segment is None:
+                self._segment, self._position = segment, 0
+                self.end_offset = max(self.end_offset, segment.base_offset)
+            if segment.base_offset < self._segment.base_offset:
+                continue
+            if segment is not self._segment:
+                self._segment, self._position = segment, 0
+            if not self._walk(segment, end_offset):
+                break
+        # What was deleted, or was never here, cannot be lost.
+        return max(self.end_offset, self._log.log_start_offset)
+
+    def _walk(self, segment: Segment, end_offset: int) -> bool:
+        """False: it ends here."""
+        file = segment.file
+        assert isinstance(file, SimFile)
+        data, durable, clean_bytes = file.node.data, file.node.durable, file.node.clean_bytes
+        while self._position < len(data) and self.end_offset < end_offset:
+            header = read_header(data, self._position)
+            end = self._position + header.size_bytes
+            if end > clean_bytes and data[self._position : end] != durable[self._position : end]:
+                return False
+            self._position = end
+            self.end_offset = max(self.end_offset, header.end_offset)
+        return self._position >= len(data)
+
+
+def remembered(producers: ProducerStates) -> list[ObservedProducer]:
+    return [
+        ObservedProducer(
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.batches[-1].next_sequence,
+            producer.batches[-1].end_offset,
+        )
+        for producer in producers.by_id.values()
+        if producer.batches
+    ]
 
 
 def _batch(header: BatchHeader) -> ObservedBatch:

@@ -6,7 +6,7 @@ replaced while it is active; it says which check must condemn it and within how 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -44,3 +44,22 @@ class Mutant:
                 setattr(patch.owner, patch.attribute, patch.replacement)
                 stack.callback(setattr, patch.owner, patch.attribute, original)
             yield self.disk_type
+
+
+def replication_mutant(
+    name: str,
+    about: str,
+    *,
+    caught_by: Sequence[AnomalyKind],
+    within: int,
+    patches: Sequence[Patch],
+) -> Mutant:
+    """A mistake of the profile `replication`."""
+    return Mutant(
+        name=name,
+        about=about,
+        caught_by=frozenset(caught_by),
+        within_seeds=within,
+        profile="replication",
+        patches=tuple(patches),
+    )

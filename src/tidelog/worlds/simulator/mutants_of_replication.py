@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tidelog.core.controller import admission, alter_partition
 from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
+from tidelog.core.node.broker.session_watch import SessionWatch
+from tidelog.core.node.connections.request import Request
 from tidelog.core.node.metadata.metadata_quorum import MetadataQuorum
 from tidelog.core.node.replicas.replica_manager import ReplicaManager
 from tidelog.core.quorum.leader_term import LeaderTerm as QuorumLeadership
@@ -36,12 +37,13 @@ from tidelog.judge.anomalies import (
     MINIMUM_IN_SYNC,
     ONE_LEADER,
     ONE_VOTE,
+    PAUSED_LEADER_ASKS,
     PRODUCER_STATE,
     QUORUM_ELECTION_SAFETY,
     QUORUM_SUPERSET,
-    AnomalyKind,
+    STRANGER_SERVED,
 )
-from tidelog.worlds.simulator.mutant import Mutant, Patch
+from tidelog.worlds.simulator.mutant import Mutant, Patch, replication_mutant
 
 # What is replaced, as it is.
 
@@ -55,6 +57,7 @@ _high_watermark_candidate = Leadership.high_watermark_candidate
 _truncate = truncation._truncate
 _refuse_members = alter_partition._refuse_members
 _may_join = ReplicaManager.may_join
+_on_paused = SessionWatch.on_paused
 
 
 def cut_by_high_watermark(self: FetcherLinks, partition: Partition) -> None:
@@ -164,37 +167,25 @@ def any_checksum(*_: object) -> bool:
     return True
 
 
+def go_on_after_pause(self: SessionWatch, now_ms: int) -> None:
+    """As Kafka: who was paused takes what waits in its sockets, and hears later who leads."""
+    _on_paused(self, now_ms)
+    self.is_confirmed = True
+
+
 def always_clean(known: object, newcomer: object) -> bool:
     return True
 
 
-def _mutant(
-    name: str,
-    about: str,
-    *,
-    caught_by: Sequence[AnomalyKind],
-    within: int,
-    patches: Sequence[Patch],
-) -> Mutant:
-    return Mutant(
-        name=name,
-        about=about,
-        caught_by=frozenset(caught_by),
-        within_seeds=within,
-        profile="replication",
-        patches=tuple(patches),
-    )
-
-
 REPLICATION_MUTANTS: tuple[Mutant, ...] = (
-    _mutant(
+    replication_mutant(
         "truncate-by-high-watermark",
         "a follower cuts its log to the high watermark that it knows (KIP-101)",
         caught_by=[LEADER_COMPLETENESS, CANDIDATE_COMPLETENESS],
         within=30,
         patches=[Patch(FetcherLinks, "follow", cut_by_high_watermark)],
     ),
-    _mutant(
+    replication_mutant(
         "truncate-once",
         "a follower that does not know the leader's epoch cuts at the leader's end (KIP-279)",
         caught_by=[LOG_MATCHING],
@@ -204,14 +195,14 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
             Patch(ReplicaFetcher, "next_request", ask_once),
         ],
     ),
-    _mutant(
+    replication_mutant(
         "forget-the-vote",
         "a voter that restarts does not know whom it voted for",
         caught_by=[ONE_VOTE, QUORUM_ELECTION_SAFETY],
-        within=5,
+        within=10,
         patches=[Patch(MetadataQuorum, "_read_state", forget_vote)],
     ),
-    _mutant(
+    replication_mutant(
         "grow-without-maximal-set",
         "the high watermark does not wait for a proposed member",
         caught_by=[QUORUM_SUPERSET, CANDIDATE_COMPLETENESS],
@@ -221,7 +212,7 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
             Patch(InSync, "check", no_check),
         ],
     ),
-    _mutant(
+    replication_mutant(
         "ignore-broker-epochs",
         "a follower joins the in-sync set on its former self's merits (KIP-903)",
         caught_by=[JOINED_AS_ITSELF, CANDIDATE_COMPLETENESS],
@@ -231,53 +222,70 @@ REPLICATION_MUTANTS: tuple[Mutant, ...] = (
             Patch(ReplicaManager, "may_join", any_process_may_join),
         ],
     ),
-    _mutant(
+    replication_mutant(
         "commit-below-the-minimum",
         "the high watermark moves however few replicas are in sync",
         caught_by=[MINIMUM_IN_SYNC],
         within=15,
         patches=[Patch(Leadership, "high_watermark_candidate", without_minimum)],
     ),
-    _mutant(
+    replication_mutant(
         "quorum-leader-resumes",
         "a quorum leader that restarts leads on in its epoch",
         caught_by=[QUORUM_ELECTION_SAFETY],
-        within=5,
+        within=10,
         patches=[Patch(Quorum, "on_start", lead_on_after_restart)],
     ),
-    _mutant(
+    replication_mutant(
         "leader-resumes",
         "a broker that restarts leads on what it led before, in the same leader epoch",
         caught_by=[ONE_LEADER],
-        within=5,
-        patches=[Patch(BrokerLifecycle, "start", resume_leaderships)],
+        within=10,
+        patches=[
+            Patch(BrokerLifecycle, "start", resume_leaderships),
+            Patch(BrokerLifecycle, "check", no_check),
+        ],
     ),
-    _mutant(
+    replication_mutant(
         "apply-before-commit",
         "a node acts on metadata that the quorum has not agreed on",
         caught_by=[METADATA_COMMITTED, METADATA_AGREES],
-        within=5,
+        within=10,
         patches=[Patch(MetadataQuorum, "_on_high_watermark", apply_at_once)],
     ),
-    _mutant(
+    replication_mutant(
         "keep-producers-of-cut-records",
         "a truncation does not forget the producers of what it cuts",
         caught_by=[PRODUCER_STATE],
-        within=20,
+        within=40,
         patches=[Patch(truncation, "_truncate", keep_producers)],
     ),
-    _mutant(
+    replication_mutant(
         "trust-every-restart",
         "every broker that comes back counts as having stopped cleanly",
         caught_by=[CANDIDATE_COMPLETENESS, LEADER_COMPLETENESS],
         within=20,
         patches=[Patch(admission, "_stopped_cleanly", always_clean)],
     ),
-    _mutant(
+    replication_mutant(
+        "serve-strangers-as-nodes",
+        "whoever connects is taken for a node of the cluster",
+        caught_by=[STRANGER_SERVED],
+        within=10,
+        patches=[Patch(Request, "is_from_member", True)],
+    ),
+    replication_mutant(
+        "paused-leader-goes-on",
+        "a leader that was paused for longer than its session acknowledges before it asks",
+        caught_by=[PAUSED_LEADER_ASKS],
+        within=60,
+        patches=[Patch(SessionWatch, "on_paused", go_on_after_pause)],
+    ),
+    replication_mutant(
         "copy-unchecked",
         "a follower copies a batch whose bytes have decayed on its leader's disk",
         caught_by=[CORRUPTION_SPREAD, CORRUPT],
-        within=200,
+        within=500,
         patches=[Patch(log_append, "crc_is_valid", any_checksum)],
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.core.model.topic_name import METADATA_TOPIC
 from tidelog.core.storage import recovery_scan
-from tidelog.judge.anomalies import CHANGED, CORRUPT, LOST
+from tidelog.judge.anomalies import CORRUPT, LOST, READ_THEN_LOST
 from tidelog.worlds.simulator.disk import SimDisk, SimFile
 from tidelog.worlds.simulator.durable_store import SyncUnderWay
 from tidelog.worlds.simulator.mutant import Mutant, Patch
@@ -81,14 +81,14 @@ STORAGE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="acknowledge-before-sync",
         about="a sync is reported that has not happened",
-        caught_by=frozenset({LOST, CHANGED}),
+        caught_by=frozenset({LOST, READ_THEN_LOST}),
         within_seeds=10,
         disk_type=SyncsClaimed,
     ),
     Mutant(
         name="acknowledge-before-write",
         about="appended bytes stay in the process until the next sync",
-        caught_by=frozenset({LOST, CHANGED}),
+        caught_by=frozenset({LOST, READ_THEN_LOST}),
         within_seeds=10,
         disk_type=BufferedWrites,
     ),

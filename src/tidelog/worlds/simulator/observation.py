@@ -5,29 +5,32 @@ never changes anything. After a tick only what is new is reported; every so ofte
 again from the beginning and compared, so that the cheap way cannot drift away from the truth.
 """
 
+# Size: everything that is noted about a run's nodes and logs, in the order of their life.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
 
 from tidelog.core.node.node import Node
+from tidelog.core.replication.events import FollowerTruncated
 from tidelog.core.replication.in_sync import Proposal
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.events import LogStartedAnew, LogTruncated
 from tidelog.core.storage.log import Log
-from tidelog.core.storage.producers import ProducerStates
 from tidelog.judge.cluster.checker import ClusterChecker
 from tidelog.judge.cluster.facts import (
     METADATA,
     Incarnation,
     ObservedBatch,
-    ObservedProducer,
     ObservedQuorumNode,
     ObservedReplica,
 )
 from tidelog.worlds.simulator.cluster import SimCluster
-from tidelog.worlds.simulator.log_watch import LogWatch
-from tidelog.worlds.simulator.observed_metadata import ObservedMetadata
+from tidelog.worlds.simulator.high_watermark_watch import HighWatermarkWatch
+from tidelog.worlds.simulator.log_watch import DurableWatch, LogWatch, remembered
+from tidelog.worlds.simulator.observed_metadata import ObservedMetadata, minimum_of
+from tidelog.worlds.simulator.process import Paused, Woken
 
 TICKS_PER_FULL_CHECK = 1_000
 
@@ -37,8 +40,11 @@ class LogView:
     """What was reported of one log."""
 
     watch: LogWatch
+    durable: DurableWatch
     start_offset: int = 0
     end_offset: int = 0
+    claimed: tuple[int, int] = (0, 0)
+    """What it believed to be on its disk when that was last compared."""
     cut_to: int | None = None
     """A cut since the last tick; whatever follows it is new."""
 
@@ -70,6 +76,7 @@ class Observation:
         self.cluster = cluster
         self.checker = ClusterChecker(now_us=lambda: cluster.world.now_us)
         self.metadata = ObservedMetadata(self.checker, cluster.texts(cluster.node_ids[0]))
+        self.high_watermarks = HighWatermarkWatch(lambda: cluster.world.now_us)
         self.full_checks = 0
         self.damaged: dict[tuple[str, int], int] = {}
         """By partition and node: the first offset whose bytes its disk has spoilt."""
@@ -79,9 +86,13 @@ class Observation:
         """Up to where the metadata log of each node is on its disk."""
         self._dropped_pages = dict.fromkeys(cluster.node_ids, 0)
         self._ticks = 0
+        self._paused_us: dict[int, int] = {}
         trace = cluster.world.trace
         trace.watchers[LogTruncated] = self._on_truncated
         trace.watchers[LogStartedAnew] = self._on_started_anew
+        trace.watchers[Paused] = self._on_paused
+        trace.watchers[Woken] = self._on_woken
+        trace.watchers[FollowerTruncated] = self._on_follower_truncated
         for node_id, process in cluster.processes.items():
             process.on_ticked = partial(self._on_ticked, node_id)
             process.on_ending = partial(self._on_ending, node_id)
@@ -117,6 +128,7 @@ class Observation:
         if view is None or view.incarnation.number != runs:
             view = self._views[node_id] = NodeView(Incarnation(node_id, runs))
             self.checker.on_up(view.incarnation)
+            self._look_at_logs(node_id, view, node)
         self._look(node_id, view, node)
         self.checker.check_step()
         self._ticks += 1
@@ -132,7 +144,7 @@ class Observation:
                 self._look(node_id, view, self.cluster.node(node_id))
                 self.checker.check_step()
             for name, seen in view.logs.items():
-                floors[name] = seen.watch.log.recovery_point
+                floors[name] = safe_end_offset(seen.watch.log, floors.get(name, 0))
         dropped_pages = self.cluster.processes[node_id].store.dropped_pages
         has_lost = how == "power lost" or dropped_pages > self._dropped_pages[node_id]
         self._dropped_pages[node_id] = dropped_pages
@@ -145,6 +157,25 @@ class Observation:
         floors.update(spoilt)
         self.checker.on_down(node_id, floors=floors if has_lost else spoilt, because=how)
 
+    def _on_paused(self, source: str, event: object) -> None:
+        """What it did by now it did before the pause, also in a tick that has not ended."""
+        node_id = self._node_of(source)
+        if node_id is not None:
+            self._paused_us[node_id] = self.cluster.world.now_us
+            view = self._views.get(node_id)
+            if view is not None:
+                self._look(node_id, view, self.cluster.node(node_id))
+                self.checker.check_step()
+
+    def _on_woken(self, source: str, event: object) -> None:
+        node_id = self._node_of(source)
+        if node_id is None:
+            return
+        paused_us = self._paused_us.pop(node_id)
+        session_ms = self.cluster.node(node_id).settings.integer("broker.session.timeout.ms")
+        if self.cluster.world.now_us - paused_us > session_ms * 1_000:
+            self.checker.on_resumed(node_id, paused_us=paused_us)
+
     # Looking at a node.
 
     def _look(self, node_id: int, view: NodeView, node: Node) -> None:
@@ -156,13 +187,30 @@ class Observation:
         self._look_at_quorum(view, node)
         self._look_at_metadata(node_id, view, node)
         for partition in node.partitions:
-            self._look_at_partition(node_id, view, partition)
+            self._look_at_partition(node_id, view, partition, node)
+        for partition in [each for each in view.seen if each.is_deleted]:
+            self._forget_deleted(node_id, view, partition)
         for name in [name for name, seen in view.logs.items() if seen.watch.log.failed is not None]:
             del view.logs[name]
             view.seen.clear()
             self.checker.on_replica_gone(name, node_id)
+        for name, seen in view.logs.items():
+            self._look_at_claims(node_id, name, seen)
 
-    def _look_at_partition(self, node_id: int, view: NodeView, partition: Partition) -> None:
+    def _look_at_logs(self, node_id: int, view: NodeView, node: Node) -> None:
+        """Before anything else about a new process: an election is judged by what its winner has.
+
+        A node alone registers, recovers its logs and is elected within one tick.
+        """
+        for partition in node.partitions:
+            if partition.log.failed is None:
+                topic, index = partition.topic_partition.topic, partition.topic_partition.index
+                name = self.metadata.name(topic, partition.topic_id, index)
+                self._look_at_log(node_id, view, name, partition.log)
+
+    def _look_at_partition(
+        self, node_id: int, view: NodeView, partition: Partition, node: Node
+    ) -> None:
         log = partition.log
         leadership = partition.leadership
         in_sync = None if leadership is None else leadership.in_sync
@@ -191,6 +239,8 @@ class Observation:
         view.names[str(partition.topic_partition)] = name
         view.seen[partition] = now
         self._look_at_log(node_id, view, name, log)
+        if leadership is not None:
+            self.high_watermarks.note(name, partition.leader_epoch, log.high_watermark)
         self.checker.on_replica(
             ObservedReplica(
                 incarnation=view.incarnation,
@@ -199,7 +249,7 @@ class Observation:
                 leader_epoch=partition.leader_epoch,
                 isr=frozenset(partition.isr),
                 maximal_isr=maximal,
-                minimum=partition.minimum,
+                minimum=minimum_of(node, partition),
                 high_watermark=log.high_watermark,
                 held_end_offset=partition.own_end_offset(),
                 fetched_by=self._fetched_by(view, name, partition),
@@ -207,6 +257,16 @@ class Observation:
         )
         if has_cut:
             self.checker.on_producers(name, node_id, remembered(log.producers))
+
+    def _forget_deleted(self, node_id: int, view: NodeView, partition: Partition) -> None:
+        """Its topic is gone, or it moved away. It may be back already, as another log."""
+        del view.seen[partition]
+        view.pending.pop(partition, None)
+        name = view.names[str(partition.topic_partition)]
+        seen = view.logs.get(name)
+        if seen is not None and seen.watch.log is partition.log:
+            del view.logs[name]
+            self.checker.on_log_deleted(name, node_id)
 
     def _fetched_by(
         self, view: NodeView, name: str, partition: Partition
@@ -226,7 +286,9 @@ class Observation:
         seen = view.logs.get(name)
         if seen is None or seen.watch.log is not log:
             watch = LogWatch(log)
-            view.logs[name] = LogView(watch, log.log_start_offset, log.log_end_offset)
+            view.logs[name] = LogView(
+                watch, DurableWatch(log), log.log_start_offset, log.log_end_offset
+            )
             self._read_anew(node_id, name, log, watch.new_batches())
             return
         start_offset, end_offset = log.log_start_offset, log.log_end_offset
@@ -235,6 +297,7 @@ class Observation:
             return
         if cut_to is not None:
             seen.watch.rewind(cut_to)
+            seen.durable.rewind()
         seen.cut_to, seen.start_offset, seen.end_offset = None, start_offset, end_offset
         if log.failed is None:
             self.checker.on_log(
@@ -243,6 +306,25 @@ class Observation:
                 start_offset=start_offset,
                 cut_to=cut_to,
                 appended=seen.watch.new_batches(),
+            )
+
+    def _look_at_claims(self, node_id: int, name: str, seen: LogView) -> None:
+        log = seen.watch.log
+        claimed = (log.synced_end_offset, log.recovery_point)
+        if claimed != seen.claimed:
+            seen.claimed = claimed
+            self._report_claims(node_id, name, log, seen.durable)
+
+    def _report_claims(self, node_id: int, name: str, log: Log, durable: DurableWatch) -> None:
+        """What the log believes to be durable, against the simulated disk."""
+        synced, recovery_point = log.synced_end_offset, log.recovery_point
+        if (name, node_id) not in self.damaged:
+            self.checker.on_synced(
+                name,
+                node_id,
+                synced_end_offset=synced,
+                recovery_point=recovery_point,
+                durable_end_offset=durable.reach(max(synced, recovery_point)),
             )
 
     def _read_anew(self, node_id: int, name: str, log: Log, found: list[ObservedBatch]) -> None:
@@ -314,6 +396,7 @@ class Observation:
         found = {batch.base_offset: batch for batch in LogWatch(log).new_batches()}
         assert list(log_copy.batches.items()) == list(found.items()), (node_id, name)
         assert log_copy.end_offset == log.log_end_offset, (node_id, name)
+        self._report_claims(node_id, name, log, DurableWatch(log))
         if name != METADATA:
             self.checker.on_producers(name, node_id, remembered(log.producers))
 
@@ -327,12 +410,27 @@ class Observation:
         assert isinstance(event, LogStartedAnew)
         self._note_cut(source, event.partition, 0)
 
+    def _on_follower_truncated(self, source: str, event: object) -> None:
+        assert isinstance(event, FollowerTruncated)
+        view = self._views.get(event.broker_id)
+        name = None if view is None else view.names.get(event.partition)
+        if name is not None and not self.damaged:
+            self.checker.on_follower_truncated(
+                name,
+                event.broker_id,
+                leader_epoch=event.leader_epoch,
+                end_offset=event.to_end_offset,
+            )
+
     def _note_cut(self, source: str, storage_name: str, end_offset: int) -> None:
         node_id = self._node_of(source)
         view = self._views.get(node_id) if node_id is not None else None
         if view is None:
             return
-        seen = view.logs.get(view.names.get(storage_name, storage_name))
+        name = view.names.get(storage_name, storage_name)
+        seen = view.logs.get(name)
+        floors = self._floors.get(node_id, {}) if node_id is not None else {}
+        floors[name] = min(floors.get(name, 0), end_offset)
         if storage_name == METADATA and node_id is not None:
             self._durable[node_id] = min(self._durable.get(node_id, 0), end_offset)
         if seen is not None:
@@ -347,14 +445,16 @@ class Observation:
         return None
 
 
-def remembered(producers: ProducerStates) -> list[ObservedProducer]:
-    return [
-        ObservedProducer(
-            producer.producer_id,
-            producer.producer_epoch,
-            producer.batches[-1].next_sequence,
-            producer.batches[-1].end_offset,
-        )
-        for producer in producers.by_id.values()
-        if producer.batches
-    ]
+def safe_end_offset(log: Log, known: int) -> int:
+    """Before which a power loss takes nothing; what was safe once stays so, whatever a later start
+    believes of it.
+
+    A log without a byte promises nothing, not even its start:
+
+      1. Records before 63 are deleted. A power loss takes what was not synced, and the broker
+         begins an empty log at 63: so says the checkpoint of log starts.
+      2. The next power loss takes this checkpoint as well. Nobody is left who knows of 63.
+    """
+    if not any(segment.file.size_bytes for segment in log.files.segments):
+        return 0
+    return max(log.recovery_point, known)

@@ -23,6 +23,7 @@ from tidelog.core.metadata.changes import (
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.node.metadata.metadata_records import decode_batches
 from tidelog.core.node.node import Node
+from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.log import Log
 from tidelog.judge.cluster.checker import ClusterChecker
 from tidelog.judge.cluster.facts import Incarnation, ObservedBroker, ObservedPartition
@@ -101,9 +102,12 @@ class ObservedMetadata:
                 leader=state.leader,
                 leader_epoch=state.leader_epoch,
                 partition_epoch=state.partition_epoch,
-                minimum=settings.min_insync_replicas(change.topic),
+                minimum=min(settings.min_insync_replicas(change.topic), len(state.replicas)),
                 allows_unclean=settings.allows_unclean(change.topic),
                 has_eligible=settings.keeps_eligible,
+                adding=frozenset(state.adding_replicas),
+                removing=frozenset(state.removing_replicas),
+                leader_is_recovering=state.leader_is_recovering,
             )
         )
 
@@ -128,3 +132,19 @@ class ObservedMetadata:
             if ours != theirs:
                 return f"{what} at {self.end_offset}: committed {ours}, believed {theirs}"
         return f"something at {self.end_offset}"
+
+
+def minimum_of(node: Node, partition: Partition) -> int:
+    """As the node's own metadata has it, whatever the partition took from there.
+
+    Where fewer replicas are assigned, all of them are enough (a reassignment may have left one).
+    The controller goes by the replicas of the topic's first partition, as Kafka's does; a leader
+    goes by its own.
+    """
+    name, index = partition.topic_partition.topic, partition.topic_partition.index
+    topic = node.image.topics.get(name)
+    if topic is None or index >= len(topic.partitions):
+        return partition.minimum
+    settings = ElectionSettings(node.image, node.settings.texts)
+    minimum = settings.configured_min_insync_replicas(name)
+    return min(minimum, len(topic.partitions[index].replicas))

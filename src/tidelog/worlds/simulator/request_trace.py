@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from tidelog.core.node.node import Node
 from tidelog.core.node.ports import Outbox, Part
 from tidelog.core.storage.disk import DiskError, FileSlice, read_slice
 from tidelog.core.wire.codec import decode
@@ -109,6 +110,13 @@ class TracedCluster(SimCluster):
         self.traces = {node.node_id: RequestTrace(world) for node in nodes}
         super().__init__(world, network, nodes=nodes, settings=settings)
 
+    def node(self, node_id: int) -> Node:
+        """The broker's own object, without its trace."""
+        traced = self.processes[node_id].node
+        assert isinstance(traced, _TracingNode)
+        assert isinstance(traced.node, Node)
+        return traced.node
+
     def _factory(self, layout: SimNodeLayout) -> NodeFactory:
         return self.traces[layout.node_id].of(super()._factory(layout))
 
@@ -137,21 +145,21 @@ class _TracingNode:
 
     def __init__(self, trace: RequestTrace, node: NodeLike, outbox: _TracingOutbox) -> None:
         self._trace = trace
-        self._node = node
+        self.node = node
         self._way_out = outbox
         self._peers: dict[int, str] = {}
 
     def on_connection_opened(self, connection: int, peer: str, now_ms: int) -> None:
         self._peers[connection] = peer
-        self._node.on_connection_opened(connection, peer, now_ms)
+        self.node.on_connection_opened(connection, peer, now_ms)
 
     def on_frame(self, connection: int, frame: memoryview, now_ms: int) -> None:
         exchange = self._trace.request_received(self._peers[connection], frame)
         self._way_out.unanswered[(connection, exchange.correlation_id)] = exchange
-        self._node.on_frame(connection, frame, now_ms)
+        self.node.on_frame(connection, frame, now_ms)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._node, name)
+        return getattr(self.node, name)
 
 
 def _joined(parts: Sequence[Part]) -> bytes:

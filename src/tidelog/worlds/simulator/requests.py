@@ -8,27 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tidelog.core.wire.messages.api_00_produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
+from tidelog.client.partition_requests import (
+    fetch_request,
+    init_producer_id_request,
+    list_offsets_request,
+    produce_request,
 )
-from tidelog.core.wire.messages.api_01_fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
-from tidelog.core.wire.messages.api_02_list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from tidelog.core.wire.messages.api_00_produce import ProduceRequest
+from tidelog.core.wire.messages.api_01_fetch import FetchRequest
+from tidelog.core.wire.messages.api_02_list_offsets import ListOffsetsRequest
 from tidelog.core.wire.messages.api_03_metadata import MetadataRequest
 from tidelog.core.wire.messages.api_19_create_topics import (
     CreatableTopic,
@@ -55,6 +43,11 @@ from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tidelog.core.wire.messages.api_45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from tidelog.core.wire.messages.api_61_describe_producers import (
     DescribeProducersRequest,
     TopicRequest,
@@ -64,6 +57,7 @@ from tidelog.core.wire.messages.api_64_unregister_broker import UnregisterBroker
 PRODUCE_BY_ID_FROM = 13
 FETCH_BY_ID_FROM = 13
 DELETE_BY_ID = 6
+TIMEOUT_MS = 3_000
 SET = 0
 TOPIC_RESOURCE = 2
 
@@ -75,58 +69,23 @@ class TopicName(NamedTuple):
     topic_id: bytes
 
 
-def produce(
-    topic: TopicName, index: int, batch: bytes | bytearray, *, acks: int, timeout_ms: int = 3_000
-) -> ProduceRequest:
-    data = PartitionProduceData(index=index, records=bytes(batch))
-    by_topic = TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=[data])
-    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[by_topic])
-
-
-def produce_answer(answer: object) -> PartitionProduceResponse:
-    assert isinstance(answer, ProduceResponse), answer
-    return answer.responses[0].partition_responses[0]
-
-
-def fetch(
-    topic: TopicName,
-    index: int,
-    offset: int,
-    *,
-    bytes_max: int = 1 << 20,
-    wait_ms: int = 0,
-    bytes_min: int = 1,
-    isolation_level: int = 0,
-) -> FetchRequest:
-    partition = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=bytes_max)
-    by_topic = FetchTopic(topic=topic.name, topic_id=topic.topic_id, partitions=[partition])
-    return FetchRequest(
-        max_wait_ms=wait_ms,
-        min_bytes=bytes_min,
-        isolation_level=isolation_level,
-        topics=[by_topic],
+def produce(topic: TopicName, index: int, batch: bytes | bytearray, *, acks: int) -> ProduceRequest:
+    return produce_request(
+        topic.name, index, batch, topic_id=topic.topic_id, acks=acks, timeout_ms=TIMEOUT_MS
     )
 
 
-def fetch_answer(answer: object) -> PartitionData:
-    assert isinstance(answer, FetchResponse), answer
-    return answer.responses[0].partitions[0]
+def fetch(topic: TopicName, index: int, offset: int, *, wait_ms: int = 0) -> FetchRequest:
+    return fetch_request(topic.name, index, offset, topic_id=topic.topic_id, wait_ms=wait_ms)
 
 
 def list_offset(
-    topic: TopicName, index: int, timestamp_ms: int, *, leader_epoch: int = -1
+    topic: TopicName, index: int, timestamp_ms: int, *, leader_epoch: int | None = None
 ) -> ListOffsetsRequest:
     """From version 4 on the request carries the leader epoch that the client knows."""
-    partition = ListOffsetsPartition(
-        partition_index=index, current_leader_epoch=leader_epoch, timestamp=timestamp_ms
+    return list_offsets_request(
+        topic.name, index, leader_epoch=leader_epoch, timestamp_ms=timestamp_ms
     )
-    by_topic = ListOffsetsTopic(name=topic.name, partitions=[partition])
-    return ListOffsetsRequest(replica_id=-1, topics=[by_topic])
-
-
-def list_offset_answer(answer: object) -> ListOffsetsPartitionResponse:
-    assert isinstance(answer, ListOffsetsResponse), answer
-    return answer.topics[0].partitions[0]
 
 
 def create_topic(
@@ -145,27 +104,27 @@ def create_topic(
             for key, value in sorted((configs or {}).items())
         ],
     )
-    return CreateTopicsRequest(topics=[topic], timeout_ms=3_000)
+    return CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS)
 
 
 def delete_topic(topic: TopicName) -> DeleteTopicsRequest:
     """For version 6: by id, so that a namesake is never meant."""
     return DeleteTopicsRequest(
-        topics=[DeleteTopicState(name=None, topic_id=topic.topic_id)], timeout_ms=3_000
+        topics=[DeleteTopicState(name=None, topic_id=topic.topic_id)], timeout_ms=TIMEOUT_MS
     )
 
 
 def delete_records(topic: TopicName, index: int, before_offset: int) -> DeleteRecordsRequest:
     partition = DeleteRecordsPartition(partition_index=index, offset=before_offset)
     return DeleteRecordsRequest(
-        topics=[DeleteRecordsTopic(name=topic.name, partitions=[partition])], timeout_ms=3_000
+        topics=[DeleteRecordsTopic(name=topic.name, partitions=[partition])], timeout_ms=TIMEOUT_MS
     )
 
 
 def create_partitions(name: str, count: int) -> CreatePartitionsRequest:
     return CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=count, assignments=None)],
-        timeout_ms=3_000,
+        timeout_ms=TIMEOUT_MS,
         validate_only=False,
     )
 
@@ -174,7 +133,19 @@ def elect_leaders(name: str, indexes: Sequence[int], *, unclean: bool) -> ElectL
     return ElectLeadersRequest(
         election_type=1 if unclean else 0,
         topic_partitions=[TopicPartitions(topic=name, partitions=list(indexes))],
-        timeout_ms=3_000,
+        timeout_ms=TIMEOUT_MS,
+    )
+
+
+def reassign(
+    name: str, index: int, replicas: Sequence[int] | None
+) -> AlterPartitionReassignmentsRequest:
+    """Without replicas: cancel."""
+    partition = ReassignablePartition(
+        partition_index=index, replicas=None if replicas is None else list(replicas)
+    )
+    return AlterPartitionReassignmentsRequest(
+        timeout_ms=3_000, topics=[ReassignableTopic(name=name, partitions=[partition])]
     )
 
 
@@ -195,7 +166,7 @@ def list_topics() -> MetadataRequest:
 
 
 def init_producer() -> InitProducerIdRequest:
-    return InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+    return init_producer_id_request()
 
 
 def describe_producers(topic: TopicName, indexes: Sequence[int]) -> DescribeProducersRequest:

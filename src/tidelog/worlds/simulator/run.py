@@ -20,8 +20,12 @@ from tidelog.worlds.simulator.campaign_report import (
 )
 from tidelog.worlds.simulator.disk import SimDisk
 from tidelog.worlds.simulator.mutants import MUTANTS
-from tidelog.worlds.simulator.profiles.replication import ReplicationRun
-from tidelog.worlds.simulator.profiles.storage import StorageRun
+from tidelog.worlds.simulator.profiles.cluster_run import ClusterRun
+from tidelog.worlds.simulator.profiles.compaction import CompactionRun
+from tidelog.worlds.simulator.profiles.groups import GroupsRun
+from tidelog.worlds.simulator.profiles.planned_run import PlannedRun
+from tidelog.worlds.simulator.profiles.replication_plan import make_replication_plan
+from tidelog.worlds.simulator.profiles.storage_plan import make_storage_plan
 from tidelog.worlds.simulator.step_shrinker import Shrinker
 from tidelog.worlds.simulator.steps import BadChoice, ChosenStep, from_text
 from tidelog.worlds.simulator.verdict import Verdict
@@ -37,7 +41,12 @@ class SeedRun(Protocol):
     def run(self, *, with_digest: bool = False) -> Verdict: ...
 
 
-PROFILES: dict[str, Callable[..., SeedRun]] = {"storage": StorageRun, "replication": ReplicationRun}
+PROFILES: dict[str, Callable[..., SeedRun]] = {
+    "storage": partial(PlannedRun, make_storage_plan),
+    "replication": partial(PlannedRun, make_replication_plan),
+    "groups": GroupsRun,
+    "compaction": CompactionRun,
+}
 REPORTED_IN_FULL = 3
 
 HELP = """\
@@ -46,6 +55,8 @@ processes that crash. A seed decides the whole run, so a failing seed fails agai
 
   ./dev sim --profile storage --seeds 1000 --jobs 2     a thousand worlds
   ./dev sim --profile replication --seeds 300           clusters of three to five nodes
+  ./dev sim --profile groups --seeds 300                consumer groups and their coordinators
+  ./dev sim --profile compaction --seeds 300            compacted topics, and crashes amid swaps
   ./dev sim --profile storage --replay 4711             one world, every event printed
   ./dev sim --profile replication --replay 4711 --only 3,7/200
                                                         with two of its steps, one for 200 ms
@@ -96,7 +107,7 @@ def campaign(
     """Many seeds; stops at the first failure unless `keep_going`."""
     progress = Progress(total=len(seeds), profile=profile)
     failed: list[Verdict] = []
-    for verdict in _verdicts(profile, seeds, jobs, mutant):
+    for verdict in verdicts(profile, seeds, jobs, mutant):
         progress.add(verdict)
         if prints_each:
             print(seed_summary(verdict))
@@ -131,9 +142,9 @@ def shrink(profile: str, verdict: Verdict, mutant: str | None) -> list[ChosenSte
         return bool(again.anomalies) and again.anomalies[0].kind == kind
 
     plan = PROFILES[profile](verdict.seed, disk_type=SimDisk)
-    assert isinstance(plan, ReplicationRun), "only runs with steps can be shrunk"
+    assert isinstance(plan, ClusterRun), "only runs with steps can be shrunk"
     shrinker = Shrinker(fails)
-    chosen = shrinker.shrink(plan.plan.steps)
+    chosen = shrinker.shrink(plan.all_steps)
     shortest = found.get(tuple(chosen), verdict)
     print_story(profile, shortest, chosen, mutant, tries=shrinker.tries)
     return chosen
@@ -144,9 +155,9 @@ def replay(profile: str, seed: int, mutant: str | None, only: str | None = None)
     steps: dict[str, Sequence[ChosenStep]] = {}
     if only is not None:
         made = PROFILES[profile](seed, disk_type=SimDisk)
-        assert isinstance(made, ReplicationRun), "parsed so"
+        assert isinstance(made, ClusterRun), "parsed so"
         try:
-            steps = {"only": from_text(only, count=len(made.plan.steps))}
+            steps = {"only": from_text(only, count=len(made.all_steps))}
         except BadChoice as bad:
             print(f"--only: {bad}")
             return 2
@@ -169,7 +180,8 @@ def replay(profile: str, seed: int, mutant: str | None, only: str | None = None)
     return 1 if verdict.anomalies else 0
 
 
-def _verdicts(profile: str, seeds: range, jobs: int, mutant: str | None) -> Iterator[Verdict]:
+def verdicts(profile: str, seeds: range, jobs: int, mutant: str | None) -> Iterator[Verdict]:
+    """The verdicts of these seeds, as they come."""
     one = partial(_run_one, profile, mutant)
     if jobs <= 1:
         yield from map(one, seeds)
@@ -214,8 +226,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--each", action="store_true", help="a line for every seed")
     parser.add_argument("--counts", action="store_true", help="how often each event fired")
     options = parser.parse_args(arguments)
-    if options.only is not None and (options.replay is None or options.profile != "replication"):
-        parser.error("--only needs --replay and a profile whose runs have steps: replication")
+    if options.only is not None and options.replay is None:
+        parser.error("--only needs --replay")
     if options.mutant is not None and MUTANTS[options.mutant].profile != options.profile:
         parser.error(f"{options.mutant} is for --profile {MUTANTS[options.mutant].profile}")
     return options

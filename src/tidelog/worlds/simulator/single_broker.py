@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tidelog.client.partition_requests import fetch_answer, list_offsets_answer, produce_answer
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.node.node import Node
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.messages.api_01_fetch import PartitionData
@@ -37,13 +39,6 @@ from tidelog.worlds.simulator.world import SimWorld
 BROKER = "broker-1"
 CLIENT = "client"
 INT32_VALUES = 2**31
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """A producer's identity."""
-
-    id: int
-    producer_epoch: int
 
 
 class ProduceOutcome(NamedTuple):
@@ -128,7 +123,7 @@ class SingleBroker:
                     NewRecord(value=to_value(payload, size_bytes), timestamp_ms=self.wall_ms())
                     for payload in payloads
                 ],
-                producer_id=producer.id if producer else -1,
+                producer_id=producer.producer_id if producer else -1,
                 producer_epoch=producer.producer_epoch if producer else -1,
                 base_sequence=sequence,
             )
@@ -147,11 +142,11 @@ class SingleBroker:
         """Write one batch and return the outcome; the connection must hold."""
         batch = self.batch(*payloads, producer=producer, sequence=sequence, size_bytes=size_bytes)
         answer = self.answer(requests.produce(topic, index, batch, acks=acks), 11)
-        result = requests.produce_answer(answer)
+        result = produce_answer(answer)
         return ProduceOutcome(ErrorCode(result.error_code), result.base_offset)
 
     def fetch(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> PartitionData:
-        return requests.fetch_answer(self.answer(requests.fetch(topic, index, offset), 13))
+        return fetch_answer(self.answer(requests.fetch(topic, index, offset), 13))
 
     def read(self, topic: TopicName, *, index: int = 0, offset: int = 0) -> ReadResult:
         """Everything from an offset to the end, or to the first damage."""
@@ -169,7 +164,7 @@ class SingleBroker:
 
     def end_offset(self, topic: TopicName, *, index: int = 0) -> int:
         answer = self.answer(requests.list_offset(topic, index, LATEST_TIMESTAMP), 5)
-        return requests.list_offset_answer(answer).offset
+        return list_offsets_answer(answer).offset
 
     def delete_records(self, topic: TopicName, before_offset: int, *, index: int = 0) -> None:
         answer = self.answer(requests.delete_records(topic, index, before_offset), 2)

@@ -9,8 +9,10 @@ from rich.console import Console
 
 from tidelog.cli.cluster.live_table import picture
 from tidelog.cli.cluster.tables import (
+    PARTITION_HEADER,
     changes,
     fault_rows,
+    group_rows,
     headline,
     node_rows,
     partition_rows,
@@ -19,6 +21,7 @@ from tidelog.cli.cluster.tables import (
 from tidelog.cluster.fault_registry import ActiveFault
 from tidelog.cluster.status import (
     ClusterStatus,
+    GroupStatus,
     NodeStatus,
     PartitionStatus,
     status_as_json,
@@ -83,6 +86,17 @@ def test_rows_of_partitions_show_who_leads_and_who_lags() -> None:
     assert row == ("orders-0", "1", "5", "1,3", "2", "1000", "1:1005 2:1000 3:1000")
     nobody = replace(ORDERS, leader=None, isr=(), high_watermark=None, log_end_offsets={})
     assert partition_rows([nobody]) == [("orders-0", "-", "5", "-", "1,2,3", "-", "-")]
+
+
+def test_rows_of_groups_show_members_and_lag() -> None:
+    busy = GroupStatus(group="mail", state="Stable", type="classic", members=2, lag=70)
+    assert group_rows([busy]) == [("mail", "Stable", "2", "70")]
+    unknown = replace(busy, members=None, lag=None, state=None)
+    assert group_rows([unknown]) == [("mail", "-", "-", "-")]
+    document = status_as_json(replace(HEALTHY, groups=(busy,)))
+    assert document["groups"] == [
+        {"group": "mail", "state": "Stable", "type": "classic", "members": 2, "lag": 70}
+    ]
 
 
 def test_rows_of_faults_show_their_end() -> None:
@@ -169,3 +183,26 @@ def test_the_live_picture_shows_nodes_partitions_and_faults_and_fits_the_window(
     )
     console.print(picture(many, lines=30))
     assert len(console.export_text().splitlines()) <= 30
+
+
+def test_a_topic_of_the_brokers_is_one_row_while_somebody_leads() -> None:
+    own = [replace(ORDERS, topic="__consumer_offsets", partition=index) for index in range(3)]
+    alone = replace(own[1], leader=None)
+    *rows, rest = partition_rows([ORDERS, own[0], alone, replace(own[2], isr=(3, 1))])
+    assert [row[0] for row in rows] == ["orders-0", "__consumer_offsets-1"]
+    assert rest == ("__consumer_offsets: 2 led", "-", "-", "-", "in 1 of them", "-", "-")
+    assert len(rest) == len(PARTITION_HEADER)
+    assert partition_rows(own[:1]) == [("__consumer_offsets: 1 led", *"------")]
+
+
+def test_changes_of_the_brokers_topics_are_counted() -> None:
+    own = tuple(replace(ORDERS, topic="__consumer_offsets", partition=index) for index in range(3))
+    before = replace(HEALTHY, partitions=(ORDERS,))
+    created = replace(HEALTHY, partitions=(ORDERS, *own))
+    moved = replace(own[0], leader=1, leader_epoch=9, isr=(3, 1))
+    later = replace(HEALTHY, partitions=(ORDERS, moved, *own[1:]))
+    assert changes(before, created) == ["__consumer_offsets: 3 partitions new"]
+    assert changes(created, later) == [
+        "__consumer_offsets: 1 partitions with another leader",
+        "__consumer_offsets: 1 partitions with another isr",
+    ]

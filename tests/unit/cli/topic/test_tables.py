@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidelog.cli.topic.describe import filtered
 from tidelog.cli.topic.tables import survey_json, topic_id_text, topic_text
+from tidelog.client.admin.reassignments import OngoingReassignment
 from tidelog.client.admin.topics import PartitionDescription
 from tidelog.client.shells.topic_descriptions import (
     DescribedPartition,
@@ -68,10 +71,24 @@ def test_for_programs() -> None:
         "elr": [],
         "last_known_elr": [],
         "offline": [],
+        "adding": [],
+        "removing": [],
         "high_watermark": 1_000,
         "log_end_offsets": {"1": 1_005, "2": 1_000, "3": None},
     }
     assert headless["leader"] is None and headless["elr"] is None
+
+
+def test_what_comes_and_goes_is_shown_while_it_does() -> None:
+    moving = replace(WELL, move=OngoingReassignment((1, 2, 3), (3,), (1,)))
+    found = survey(moving, SHRUNK)
+
+    lines = topic_text(found.topics["orders"], found.racks, with_offsets=False).splitlines()
+
+    assert lines[1].split()[-2:] == ["adding", "removing"]
+    assert lines[2].split()[-2:] == ["3", "1"] and lines[3].split()[-2:] == ["-", "-"]
+    shown = survey_json(found, with_offsets=False)["topics"][0]["partitions"][0]
+    assert (shown["adding"], shown["removing"]) == ([3], [1])
 
 
 def test_without_offsets_there_are_none() -> None:

@@ -9,19 +9,18 @@ from hypothesis import strategies as st
 from tidelog.client.producer.batch import (
     BatchSequence,
     ProducerBatch,
-    ProducerIdentity,
     record_bytes_max,
 )
 from tidelog.client.producer.outcome import SendOk, SendRefused, SendTicket, SendUnknown
 from tidelog.client.producer.sequences import Sequences, sequence_after
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.record_batch import read_header
 from tidelog.core.wire.records import iterate
 
 P0 = TopicPartition("t", 0)
-IDENTITY = ProducerIdentity(7, 0)
+IDENTITY = ProducerIdAndEpoch(7, 0)
 
 
 def ticket(value: bytes | None, **more: object) -> SendTicket:
@@ -106,7 +105,7 @@ def test_acknowledgements_across_the_wrap_leave_no_gap() -> None:
     sequences.given_up(second)
     assert known.acked_end == 1
     assert sequences.heal() == (P0,), "the second left a gap"
-    assert sequences.identity == ProducerIdentity(7, 1)
+    assert sequences.identity == ProducerIdAndEpoch(7, 1)
 
 
 def test_only_the_first_in_line_is_retried_and_new_ones_wait_for_the_unresolved() -> None:
@@ -142,8 +141,8 @@ def test_an_out_of_order_batch_waits_for_those_before_it_and_is_a_gap_if_there_a
 
     assert sequences.may_retry(two, out_of_order) and sequences.heal() == ()
     assert sequences.may_retry(one, out_of_order) and sequences.heal() == (P0,)
-    assert one.numbered == BatchSequence(ProducerIdentity(7, 1), 0)
-    assert two.numbered == BatchSequence(ProducerIdentity(7, 1), 1)
+    assert one.numbered == BatchSequence(ProducerIdAndEpoch(7, 1), 0)
+    assert two.numbered == BatchSequence(ProducerIdAndEpoch(7, 1), 1)
     assert sequences.may_retry(two, out_of_order) and sequences.heal() == (), "still the old bytes"
 
 

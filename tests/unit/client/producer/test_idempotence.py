@@ -16,10 +16,9 @@ from tidelog.client.events import (
     ProducerEpochBumped,
     ProducerIdentified,
 )
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.producer.outcome import SendOk, SendRefused
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.model.limits import INT16_MAX
 from tidelog.core.wire.messages.api_00_produce import BatchIndexAndErrorMessage, ProduceRequest
 from tidelog.core.wire.messages.api_22_init_producer_id import (
@@ -193,7 +192,7 @@ def test_at_the_last_producer_epoch_a_new_id_is_asked_for() -> None:
     story.warm_up()
     sequences = story.producer._sender.sequences
     assert sequences is not None
-    sequences.identify(ProducerIdentity(1_234, INT16_MAX))
+    sequences.identify(ProducerIdAndEpoch(1_234, INT16_MAX))
     for value in ("a", "b"):
         story.send(value)
         story.settle()

@@ -42,7 +42,7 @@ def test_a_line_says_what_was_told(
     line = entry(3, completed_ticket(outcome), sent_us=5, answered_us=9)
     assert (line["outcome"], line["offset"], line["error"], line["reason"]) == words
     assert line["value_sha256"] == hashlib.sha256(b"paid").hexdigest()
-    named = ("number", "key", "partition", "timestamp_ms", "sent_us", "told_us")
+    named = ("number", "key", "partition", "timestamp_ms", "sent_us", "answered_us")
     assert [line[name] for name in named] == [3, "k", 2, 77, 5, 9]
 
 
@@ -92,4 +92,4 @@ def test_a_run_with_transactions_says_how_each_ended() -> None:
     first, counts, ended = [json.loads(line) for line in file.getvalue().splitlines()]
     assert first["transactional_id"] == "shop-1" and first["began_us"] > 0
     assert (counts["number"], counts["transaction"]) == (0, "1")
-    assert ended == {"transaction": "1", "outcome": "aborted", "told_us": 2}
+    assert ended == {"transaction": "1", "outcome": "aborted", "answered_us": 2}

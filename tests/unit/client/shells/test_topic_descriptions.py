@@ -15,6 +15,7 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.wire.messages import api_02_list_offsets as offsets
 from tidelog.core.wire.messages import api_03_metadata as metadata
 from tidelog.core.wire.messages import api_32_describe_configs as configs
+from tidelog.core.wire.messages import api_46_list_partition_reassignments as moves
 from tidelog.core.wire.messages import api_75_describe_topic_partitions as description
 
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -66,6 +67,12 @@ class KnowingAdmin:
             ]
             topic = offsets.ListOffsetsTopicResponse(name="orders", partitions=result)
             return offsets.ListOffsetsResponse(topics=[topic])
+        if isinstance(request, moves.ListPartitionReassignmentsRequest):
+            partition = moves.OngoingPartitionReassignment(
+                partition_index=1, replicas=[1, 2, 3], adding_replicas=[3], removing_replicas=[]
+            )
+            moving = moves.OngoingTopicReassignment(name="orders", partitions=[partition])
+            return moves.ListPartitionReassignmentsResponse(topics=[moving])
         return _page(request)
 
     def _metadata(self, request: metadata.MetadataRequest, broker_id: int) -> Any:
@@ -124,6 +131,7 @@ def test_all_pages_settings_offsets_and_racks() -> None:
     assert [each.state.partition for each in topic.partitions] == [0, 1]
     assert all(each.state.last_known_leaders == (2,) for each in topic.partitions)
     assert topic.configs == {"own": "1"}, "only what is the topic's own"
+    assert [each.move and each.move.adding for each in topic.partitions] == [None, (3,)]
     assert topic.partitions[0].high_watermark == 10
     assert topic.partitions[0].log_end_offsets == {1: 15, 2: 25}
     assert found.racks == {1: "rack-1", 2: "rack-2"}

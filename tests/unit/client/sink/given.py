@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.values import BatchTicket, Receipt
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 
-IDENTITY = ProducerIdentity(producer_id=9, producer_epoch=4)
+IDENTITY = ProducerIdAndEpoch(producer_id=9, producer_epoch=4)
 TICKET = BatchTicket(
     transactional_id="tidelog-sink-s",
     batch_id=7,

@@ -9,7 +9,6 @@ from tests.unit.client.fake_cluster import FakeCluster
 from tests.unit.client.sink.fake_coordinator import FakeCoordinator
 from tests.unit.client.virtual import Host
 from tidelog.client.config import ClientConfig, client_config
-from tidelog.client.producer.batch import ProducerIdentity
 from tidelog.client.sink.call_runner import CallRunner
 from tidelog.client.sink.conversation import Conversation, Steps
 from tidelog.client.sink.driver import SinkDriverMachine
@@ -17,7 +16,7 @@ from tidelog.client.sink.errors import SinkError
 from tidelog.client.sink.options import SinkOptions
 from tidelog.client.sink.task import SinkTaskMachine
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket, Receipt
-from tidelog.core.model.ids import TopicPartition
+from tidelog.core.model.ids import ProducerIdAndEpoch, TopicPartition
 from tidelog.core.wire.records import NewRecord, build
 from tidelog.core.wire.schema import Message
 
@@ -39,7 +38,9 @@ class Batch(NamedTuple):
     base_sequence: int
 
 
-def encoded(identity: ProducerIdentity, values: Iterable[str], *, base_sequence: int = 0) -> Batch:
+def encoded(
+    identity: ProducerIdAndEpoch, values: Iterable[str], *, base_sequence: int = 0
+) -> Batch:
     records = [NewRecord(value.encode()) for value in values]
     data = build(
         records,

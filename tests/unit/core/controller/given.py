@@ -19,6 +19,9 @@ class FewSettings:
                 return f"{name} is a number"
         return None
 
+    def refuse_group_settings(self, settings: Mapping[str, str]) -> str | None:
+        return "no group has settings here"
+
     def is_list(self, resource_type: int, name: str) -> bool:
         return name == "cleanup.policy"
 

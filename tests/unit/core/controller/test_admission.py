@@ -16,6 +16,11 @@ from tests.unit.core.controller.cluster import (
     state,
 )
 from tidelog.core.controller.admission import Newcomer, decide_admission, refuse_newcomer
+from tidelog.core.controller.broker_fencing import (
+    decide_fencing,
+    decide_forgetting,
+    decide_unfencing,
+)
 from tidelog.core.controller.events import BrokerAdmitted
 from tidelog.core.metadata.cluster import FeatureRange, ListenerEndpoint
 from tidelog.core.metadata.features import SUPPORTED
@@ -108,6 +113,23 @@ def test_a_proof_is_worth_nothing_when_a_directory_is_gone() -> None:
     assert roles(after) == (2, (2,), (), ())
     assert after.directory(1) == directory(7), "its copy will be made there"
     assert broker_epoch == 52
+
+
+def test_an_unregistered_broker_with_a_new_disk_can_lead_its_last_partition_again() -> None:
+    """Registered anew it is as free to lead as one that was never unregistered."""
+    image = cluster(state(1))
+    for changes in (
+        decide_fencing(image, CAREFUL, broker_ids=[1], reason="its session ended"),
+        decide_forgetting(image, CAREFUL, broker_id=1),
+    ):
+        applied(image, changes)
+    emptied = replace(NEWCOMER, log_directories=(directory(7),))
+
+    applied(image, decide_admission(image, CAREFUL, emptied, next_offset=50)[0])
+    after = applied(image, decide_unfencing(image, CAREFUL, broker_id=1))
+
+    assert after.directory(1) == directory(7)
+    assert roles(after) == (1, (1,), (), ())
 
 
 def test_the_same_process_may_amend_its_registration() -> None:

@@ -24,6 +24,7 @@ def held(
 ) -> Elected:
     return elect(
         before,
+        replicas=before.replicas,
         isr=before.isr if isr is None else tuple(isr),
         eligible=before.eligible_leader_replicas,
         election=election,

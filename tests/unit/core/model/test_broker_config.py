@@ -127,6 +127,7 @@ def test_a_listener_of_another_form_is_refused(text: str) -> None:
         ({"node.id": "2"}, True, "node.id"),
         ({"message.max.bytes": "x"}, True, "message.max.bytes=x"),
         ({"listeners": "PLAINTEXT://:1"}, False, "one broker"),
+        ({"follower.replication.throttled.rate": "-1"}, True, "at least 0"),
     ],
 )
 def test_a_running_broker_refuses(
@@ -136,6 +137,8 @@ def test_a_running_broker_refuses(
 
 
 def test_a_running_broker_takes_what_may_change() -> None:
+    rate = {"leader.replication.throttled.rate": "0"}
+    assert refuse_dynamic_change(rate, for_one_broker=True) is None
     assert refuse_dynamic_change({"message.max.bytes": "9"}, for_one_broker=False) is None
     assert refuse_dynamic_change({"listeners": "PLAINTEXT://:1"}, for_one_broker=True) is None
     assert refuse_dynamic_change({"of.an.extension": "9"}, for_one_broker=False) is None

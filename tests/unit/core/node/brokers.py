@@ -92,6 +92,7 @@ class Brokers:
             "listeners": f"PLAINTEXT://host-{broker_id}:9092",
             "log.dirs": "data",
             "replica.lag.time.max.ms": str(LAG_MS),
+            "tidelog.cluster.secret": "the secret of all brokers of a test",
             **({"broker.rack": self._racks[broker_id]} if broker_id in self._racks else {}),
             **self._settings,
         }

@@ -203,6 +203,25 @@ def test_a_truncation_lowers_the_durable_recovery_point_first() -> None:
     assert content(rig, "recovery-point-offset-checkpoint") == b"0\n1\norders 3 5\n"
 
 
+def test_a_recovery_that_cuts_below_the_recovery_point_lowers_it_durably() -> None:
+    """Seed 20001605 of `storage`: what was written behind the cut was never scanned again."""
+    rig = Rig()
+    directory, log = opened(rig)
+    append_values(log, *[f"value {at}" for at in range(30)])
+    log.want_sync()
+    rig.finish_syncs()
+    directory.write_checkpoints()
+    rig.finish_syncs()
+    rig.kill()
+    damaged = rig.file(max(name for name in rig.names() if name.endswith(".log")))
+    damaged.flip(len(damaged.data) - 1, 1)
+
+    _, log = opened(rig)
+
+    assert log.recovery_point == log.log_end_offset == 29
+    assert content(rig, "recovery-point-offset-checkpoint") == b"0\n1\norders 3 29\n"
+
+
 def test_logs_that_are_not_open_keep_their_checkpointed_offsets() -> None:
     rig = Rig()
     directory, log = opened(rig)

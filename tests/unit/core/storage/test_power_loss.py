@@ -8,11 +8,22 @@ at some time, and the leader epochs are those of the batches.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from tests.unit.core.storage.given import DIRECTORY, ROOT, SMALL, Rig, append, batch, read_all
+from tests.unit.core.storage.given import (
+    DIRECTORY,
+    ROOT,
+    SMALL,
+    Rig,
+    append,
+    append_values,
+    batch,
+    read_all,
+    read_values,
+)
 from tidelog.core.storage.directory import LogDirectory
 from tidelog.core.storage.log import Log
 from tidelog.worlds.simulator.durable_store import DirectoryNode
@@ -212,3 +223,34 @@ def test_a_log_that_lost_its_power_with_all_syncs_under_way_still_begins_at_its_
 
     log = rig.open_in(rig.open_directory())
     assert log.log_start_offset == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_truncated_segment_does_not_come_back_behind_what_was_written_after_a_restart(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1. Segments 0 and n; all is synced. A truncation to n renames the second; the process dies.
+
+    2. The restart appends to the first one. The power fails and undoes the rename.
+    3. The second segment would be taken for the continuation, and the first be trusted: torn.
+    """
+    rig = Rig(SMALL, seed=seed)
+    log = segments_with(rig, 2)
+    append(log)
+    log.want_sync()
+    rig.finish_syncs()
+    boundary = log.files.segments[1].base_offset
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "begin_segment", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            log.truncate_to(boundary)
+    rig.kill()
+    rig.config = replace(SMALL, segment_bytes=10_000)
+    log = rig.open_in(rig.open_directory())
+    assert log.log_end_offset == boundary
+    append_values(log, "new")
+
+    rig.lose_power()
+
+    log = rig.open_in(rig.open_directory())
+    assert read_values(log)[boundary:] in ([], ["new"])

@@ -44,6 +44,24 @@ def test_a_segment_goes_when_its_latest_record_is_too_old(by_time: Rig) -> None:
     assert read_all(log)[0].offset == second
 
 
+@pytest.mark.parametrize("lost_bytes", [12, 6, 24])
+def test_a_time_index_that_a_power_loss_tore_deletes_nothing(by_time: Rig, lost_bytes: int) -> None:
+    """Seed 20004499 of `storage`: its final entry read as timestamp 0, below the recovery point."""
+    filled(by_time)
+    by_time.kill()
+    name = min(name for name in by_time.names() if name.endswith(".timeindex"))
+    written = bytes(by_time.file(name).data)
+    assert len(written) >= 24
+    by_time.overwrite(name, written[:-lost_bytes] + bytes(lost_bytes))
+
+    log = by_time.open(recovery_point=40)
+    log.advance_high_watermark(40)
+    first = bases(log)[1]
+
+    assert log.enforce_retention(NOW_MS + HOUR_MS + first - 1) == 0
+    assert log.enforce_retention(NOW_MS + HOUR_MS + first) == 1
+
+
 def test_the_active_segment_goes_too_and_the_offsets_go_on(by_time: Rig) -> None:
     log = filled(by_time)
 

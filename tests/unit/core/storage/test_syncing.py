@@ -229,3 +229,20 @@ def test_a_log_too_small_to_index_is_closed_without_index_files() -> None:
     log.check()
     assert read_values(log) == ["a", *["b"] * 30]
     assert not rig.trace.of(events.IndexRebuilt)
+
+
+def test_a_clean_stop_syncs_the_indexes_of_a_segment_whose_records_were_synced_before() -> None:
+    """The entry of its largest timestamp is written when it is rolled."""
+    rig = Rig()
+    log = rig.open()
+    append(log)
+    log.want_sync()
+    rig.finish_syncs()
+    log.roll(because="test", base_offset=1, wall_ms=None)
+
+    log.close_cleanly()
+
+    for name in rig.names():
+        if name.endswith((".index", ".timeindex")):
+            assert rig.file(name).durable == rig.file(name).data, name
+    assert rig.file("00000000000000000000.timeindex").durable

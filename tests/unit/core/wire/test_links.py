@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 
-from tidelog.core.wire.codec import encode
+from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import read_request_header, response_header
-from tidelog.core.wire.links import Link, Links, NoAnswer
+from tidelog.core.wire.links import INTRODUCTION_MS_MAX, Link, Links, NoAnswer
+from tidelog.core.wire.member_proof import MemberProof
+from tidelog.core.wire.messages.api_17_sasl_handshake import SaslHandshakeResponse
 from tidelog.core.wire.messages.api_22_init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from tidelog.core.wire.messages.api_36_sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from tidelog.core.wire.schema import Message
+from tidelog.core.wire.scram import Credentials, ScramServer
 
 API_KEY, VERSION = 22, 4
 
@@ -163,3 +172,143 @@ def test_an_asker_may_close_the_link_in_its_answer(stage: Stage) -> None:
 
     assert link.is_closed
     assert stage.ends == []
+
+
+# A link that begins with an introduction: MemberProof on both sides of a pair of scripts.
+
+SECRET = "thirty-two characters or a few more"
+
+
+class Introduced:
+    """A link of a node, and what the other side makes of its first frames."""
+
+    def __init__(self, secret: str = SECRET) -> None:
+        self.wires = FakeWires()
+        self.refused: list[str] = []
+        self.links = Links(self.wires, client_id="node-1", introductions=self)
+        self.server = ScramServer(Credentials.of(secret), bytes(24))
+        self.answers: list[object] = []
+        self.ends: list[str] = []
+        self.opened: list[int] = []
+        self.link = self.links.open(
+            "there",
+            9092,
+            "quorum",
+            on_opened=self.opened.append,
+            on_closed=lambda why, now_ms: self.ends.append(why),
+        )
+        self.link.ask(
+            InitProducerIdRequest(transactional_id=None),
+            VERSION,
+            lambda answer, now_ms: self.answers.append(answer),
+            timeout_ms=60_000,
+            now_ms=0,
+        )
+
+    def introduction(self) -> MemberProof:
+        return MemberProof(Credentials.of(SECRET), user="node-1", random=Random(1))
+
+    def on_refused(self, host: str, port: int, reason: str, now_ms: int) -> None:
+        self.refused.append(f"{host}:{port}: {reason}")
+
+    def keys(self) -> list[int]:
+        return [read_request_header(memoryview(sent)[4:]).api_key for _, sent in self.wires.sent]
+
+    def answer(self, at: int, message: Message, now_ms: int = 1) -> None:
+        header = read_request_header(memoryview(self.wires.sent[at][1])[4:])
+        key, version, correlation_id = header[:3]
+        frame = response_header(key, version, correlation_id) + encode(message, version)
+        self.links.on_answer(self.link.id, memoryview(frame), now_ms)
+
+    def said(self, at: int) -> bytes:
+        """The SCRAM message in a frame that was sent."""
+        frame = memoryview(self.wires.sent[at][1])[4:]
+        header = read_request_header(frame)
+        body = decode(SaslAuthenticateRequest, frame[header.body_position :], header.api_version)
+        return bytes(body.auth_bytes)
+
+    def challenge(self) -> None:
+        self.answer(0, SaslHandshakeResponse(mechanisms=["SCRAM-SHA-256"]))
+        first = self.server.first(self.said(1))
+        self.answer(1, SaslAuthenticateResponse(auth_bytes=first))
+
+
+def test_requests_leave_when_both_sides_know_each_other() -> None:
+    stage = Introduced()
+    stage.links.on_link_opened(stage.link.id, 1)
+    assert stage.keys() == [17, 36]
+
+    stage.challenge()
+    assert stage.keys() == [17, 36, 36]
+    assert not stage.link.is_open
+
+    final = stage.server.final(stage.said(2))
+    stage.answer(2, SaslAuthenticateResponse(auth_bytes=final), now_ms=5)
+
+    assert stage.keys() == [17, 36, 36, 22]
+    assert stage.opened == [5]
+    stage.answer(3, InitProducerIdResponse(producer_id=7))
+    assert stage.answers == [InitProducerIdResponse(producer_id=7)]
+
+
+def test_a_server_that_only_says_yes_is_told_nothing() -> None:
+    stage = Introduced()
+    stage.links.on_link_opened(stage.link.id, 1)
+    stage.challenge()
+
+    stage.answer(2, SaslAuthenticateResponse(auth_bytes=b"v=" + b"A" * 43 + b"="))
+
+    assert stage.keys() == [17, 36, 36]
+    reason = "the server does not know the secret"
+    assert stage.ends == [f"not introduced: {reason}"]
+    assert stage.refused == [f"there:9092: {reason}"]
+    assert stage.answers == [NoAnswer(f"not introduced: {reason}")]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (34, "the other node has no tidelog.cluster.secret"),
+        (33, "the other node answered UNSUPPORTED_SASL_MECHANISM"),
+    ],
+)
+def test_a_handshake_that_is_refused_ends_the_link(code: int, reason: str) -> None:
+    stage = Introduced()
+    stage.links.on_link_opened(stage.link.id, 1)
+
+    stage.answer(0, SaslHandshakeResponse(error_code=code))
+
+    assert stage.refused == [f"there:9092: {reason}"]
+    assert stage.wires.dropped == [stage.link.id]
+
+
+def test_an_introduction_that_nobody_answers_ends_the_link() -> None:
+    stage = Introduced()
+    stage.links.on_link_opened(stage.link.id, 1)
+    assert stage.links.next_deadline_ms == 1 + INTRODUCTION_MS_MAX
+
+    stage.links.expire(INTRODUCTION_MS_MAX)
+    assert stage.ends == []
+    stage.links.expire(1 + INTRODUCTION_MS_MAX)
+
+    assert stage.ends == ["timed out"]
+    assert stage.answers == [NoAnswer("timed out")]
+
+
+def test_an_answer_out_of_order_ends_an_introduction() -> None:
+    stage = Introduced()
+    stage.links.on_link_opened(stage.link.id, 1)
+
+    stage.answer(1, SaslAuthenticateResponse())
+
+    assert stage.ends[0].startswith("malformed answer: it answers")
+
+
+def test_a_probe_needs_no_introduction() -> None:
+    stage = Introduced()
+    probe = stage.links.open("there", 9092, "probe", is_introduced=False)
+
+    stage.links.on_link_opened(probe.id, 1)
+
+    assert probe.is_open
+    assert stage.wires.sent == []

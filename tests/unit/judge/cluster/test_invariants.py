@@ -15,6 +15,31 @@ from tidelog.judge.cluster.facts import METADATA, ObservedBatch, ObservedBroker,
 SOME = frozenset
 
 
+def cut_below_what_is_shared(facts: Facts) -> None:
+    facts.replicated(2)
+    facts.append(2, batch(2))
+    facts.checker.on_follower_truncated(P, 2, leader_epoch=0, end_offset=1)
+
+
+def cut_to_what_is_shared(facts: Facts) -> None:
+    facts.replicated(2)
+    facts.append(2, batch(2))
+    facts.checker.on_follower_truncated(P, 2, leader_epoch=0, end_offset=2)
+    facts.append(2, cut_to=2)
+
+
+def synced_before_its_disk(facts: Facts) -> None:
+    facts.checker.on_synced(P, 1, synced_end_offset=7, recovery_point=5, durable_end_offset=6)
+
+
+def recovered_from_beyond_its_disk(facts: Facts) -> None:
+    facts.checker.on_synced(P, 1, synced_end_offset=5, recovery_point=7, durable_end_offset=6)
+
+
+def synced_and_durable(facts: Facts) -> None:
+    facts.checker.on_synced(P, 1, synced_end_offset=6, recovery_point=5, durable_end_offset=6)
+
+
 def two_leaders(facts: Facts) -> None:
     facts.replica(2, is_leader=True)
 
@@ -85,6 +110,17 @@ def eligible_lacks_records(facts: Facts) -> None:
     facts.replicated()
     facts.metadata(isr=SOME({1}), eligible=SOME({2}))
     facts.append(2, cut_to=0)
+
+
+def proposed_lacks_records(facts: Facts) -> None:
+    """A leader lets in whoever reaches its high watermark; its predecessor had committed more."""
+    facts.metadata(isr=SOME({1, 2}))
+    facts.replica(1, isr=SOME({1, 2}), maximal_isr=SOME({1, 2}))
+    for node in (1, 2):
+        facts.append(node, batch(0))
+    facts.commit(1, 1)
+    facts.elect(2, 1)
+    facts.replica(2, maximal_isr=SOME(NODES), fetched_by=((2, 12), (3, 13)))
 
 
 def committed_lost_everywhere(facts: Facts) -> None:
@@ -172,6 +208,11 @@ def nobody_to_recover(facts: Facts) -> None:
     facts.metadata(isr=SOME(()), leader=None, leader_epoch=1)
 
 
+def nobody_to_recover_but_a_stranger(facts: Facts) -> None:
+    facts.metadata(replicas=(2, 3), isr=SOME(()), leader=None, leader_epoch=1)
+    facts.metadata(last_known_leaders=(1,))
+
+
 def partition_epoch_stands(facts: Facts) -> None:
     facts.metadata(isr=SOME({1, 2}), partition_epoch=5)
     facts.metadata(leader=2, partition_epoch=6)
@@ -245,6 +286,7 @@ PLANTED: list[tuple[AnomalyKind, Callable[[Facts], None]]] = [
     (anomalies.LEADER_COMPLETENESS, unclean_leader_drops_what_it_committed),
     (anomalies.CANDIDATE_COMPLETENESS, candidate_lacks_records),
     (anomalies.CANDIDATE_COMPLETENESS, eligible_lacks_records),
+    (anomalies.CANDIDATE_COMPLETENESS, proposed_lacks_records),
     (anomalies.NO_COMMITTED_LOST, committed_lost_everywhere),
     (anomalies.LOG_MATCHING, other_bytes),
     (anomalies.LOG_MATCHING, other_prefix),
@@ -261,6 +303,7 @@ PLANTED: list[tuple[AnomalyKind, Callable[[Facts], None]]] = [
     (anomalies.ELIGIBLE_ARE_SOUND, eligible_in_sync),
     (anomalies.ELIGIBLE_ARE_SOUND, eligible_above_minimum),
     (anomalies.LAST_KNOWN_LEADER, nobody_to_recover),
+    (anomalies.LAST_KNOWN_LEADER, nobody_to_recover_but_a_stranger),
     (anomalies.EPOCHS_GROW, partition_epoch_stands),
     (anomalies.EPOCHS_GROW, broker_epoch_back),
     (anomalies.METADATA_AGREES, two_stories),
@@ -273,6 +316,9 @@ PLANTED: list[tuple[AnomalyKind, Callable[[Facts], None]]] = [
     (anomalies.QUORUM_LEADER_COMPLETENESS, quorum_leader_lacks),
     (anomalies.QUORUM_MAJORITY, minority_commits),
     (anomalies.PRODUCER_STATE, cut_producer_remembered),
+    (anomalies.CUT_TOO_DEEP, cut_below_what_is_shared),
+    (anomalies.SYNCED_IS_DURABLE, synced_before_its_disk),
+    (anomalies.SYNCED_IS_DURABLE, recovered_from_beyond_its_disk),
 ]
 
 
@@ -323,6 +369,18 @@ def a_rejoining_leader_cuts_its_tail(facts: Facts) -> None:
     facts.checker.on_broker(ObservedBroker(broker_id=1, broker_epoch=21, is_fenced=False))
     facts.replica(2, maximal_isr=SOME(NODES))
     facts.metadata(isr=SOME(NODES))
+
+
+def an_empty_process_that_another_one_is_proposed_for(facts: Facts) -> None:
+    """The controller refuses: 3 has lost its disk and registered anew since it fetched."""
+    facts.replicated()
+    facts.metadata(isr=SOME({1, 2}))
+    facts.replica(1, isr=SOME({1, 2}), maximal_isr=SOME(NODES), fetched_by=((1, 11), (3, 13)))
+    facts.checker.on_down(3, floors={P: 0}, because="wiped")
+    facts.restart(3)
+    facts.append(3, cut_to=0)
+    facts.checker.on_registered(3, 23)
+    facts.checker.on_broker(ObservedBroker(broker_id=3, broker_epoch=23, is_fenced=False))
 
 
 def an_allowed_unclean_election(facts: Facts) -> None:
@@ -405,8 +463,11 @@ def a_second_vote_in_a_later_epoch(facts: Facts) -> None:
 
 
 INNOCENT = [
+    cut_to_what_is_shared,
+    synced_and_durable,
     a_clean_failover,
     a_rejoining_leader_cuts_its_tail,
+    an_empty_process_that_another_one_is_proposed_for,
     an_allowed_unclean_election,
     an_unclean_election_that_an_administrator_requested,
     old_leader_commits_after_an_unclean_election,

@@ -35,7 +35,7 @@ def entry(number: int, **more: Any) -> str:
         "reason": None,
         "timestamp_ms": 1_767_225_600_000 + number,
         "sent_us": 5_000_000 + number,
-        "told_us": 5_000_100 + number,
+        "answered_us": 5_000_100 + number,
     }
     return json.dumps({**line, **more}, ensure_ascii=False)
 

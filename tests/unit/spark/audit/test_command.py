@@ -110,7 +110,7 @@ def report(tmp_path: Path, **more: object) -> AuditReport:
         "offset": 1,
         "replicas": [2],
         "key": bytearray(b"\xff"),
-        "told": "ok",
+        "answered": "ok",
         "run": "r1",
         "number": 1,
         "line": 3,

@@ -41,10 +41,19 @@ def test_an_entry_has_all_that_it_says() -> None:
         "reason": None,
         "timestamp_ms": 1_767_225_600_007,
         "sent_us": 5_000_007,
-        "told_us": 5_000_107,
+        "answered_us": 5_000_107,
         "transaction": None,
     }
     assert (second["line"], second["offset"], second["error"]) == (11, None, "TIMED_OUT")
+
+
+@pytest.mark.parametrize("spoiled", [False, True], ids=["all at once", "line by line"])
+def test_journals_of_earlier_releases_are_read(spoiled: bool) -> None:
+    """What is `answered_us` now was `told_us` then; a file may have runs of both."""
+    former = entry(0).replace("answered_us", "told_us")
+    odd = entry(1).replace('"number": 1', '"number": 1, "number": 1') if spoiled else entry(1)
+
+    assert [row["answered_us"] for row in rows_of(former, odd)] == [5_000_100, 5_000_101]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +77,7 @@ def test_fields_of_later_versions_are_passed_over_and_others_may_be_missing() ->
 
 def test_the_end_of_a_transaction_is_a_row_without_a_number() -> None:
     first, ending = rows_of(
-        entry(0, transaction="t1"), '{"transaction": "t1", "outcome": "aborted", "told_us": 5}'
+        entry(0, transaction="t1"), '{"transaction": "t1", "outcome": "aborted", "answered_us": 5}'
     )
     assert first["transaction"] == "t1"
     assert (ending["number"], ending["transaction"], ending["outcome"]) == (None, "t1", "aborted")
@@ -86,7 +95,7 @@ def test_the_end_of_a_transaction_is_a_row_without_a_number() -> None:
         (entry(1, partition=None), "ok, but no partition"),
         (entry(1, offset="7"), "offset is '7', not a whole number"),
         (entry(1, offset=-1), "offset is -1, below 0"),
-        (entry(1, told_us=1.5), "told_us is 1.5, not a whole number"),
+        (entry(1, answered_us=1.5), "answered_us is 1.5, not a whole number"),
         (entry(1, value_sha256="abc"), "value_sha256 is 'abc', not 64 hexadecimal digits"),
         (entry(1, value_sha256="g" * 64), "value_sha256 is 'ggg"),
         (entry(1, key={"hex": "00"}), "key is {'hex': '00'}, neither a text nor base64"),

@@ -159,10 +159,12 @@ def test_lists_of_tables_are_refused(tmp_path: Path) -> None:
 
 
 VOTERS = 'controller.quorum.voters = "1@127.0.0.1:9092,2@127.0.0.1:9093"\n'
+SECRET = "thirty-two characters or a few more"
+SECRET_LINE = f'tidelog.cluster.secret = "{SECRET}"\n'
 
 
 def test_several_nodes_need_a_cluster_id_before_their_first_start(tmp_path: Path) -> None:
-    text = GOOD.replace("data", str(tmp_path / "data")) + VOTERS
+    text = GOOD.replace("data", str(tmp_path / "data")) + VOTERS + SECRET_LINE
     [complaint] = complaints(tmp_path, text)
     assert "cluster.id: must be set before the first start" in complaint
 
@@ -173,7 +175,7 @@ def test_several_nodes_need_a_cluster_id_before_their_first_start(tmp_path: Path
 def test_a_directory_that_knows_its_cluster_is_enough(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "meta.properties").write_text("cluster.id=orders-cluster\n")
-    text = GOOD.replace("data", str(tmp_path / "data")) + VOTERS
+    text = GOOD.replace("data", str(tmp_path / "data")) + VOTERS + SECRET_LINE
     assert load_settings(write(tmp_path, text), []).cluster_id is None
 
 
@@ -182,3 +184,37 @@ def test_a_node_alone_needs_no_cluster_id(tmp_path: Path) -> None:
     assert load_settings(write(tmp_path, alone), []).cluster_id is None
     voter = 'controller.quorum.voters = "1@127.0.0.1:9092"\n'
     assert load_settings(write(tmp_path, alone + voter), []).cluster_id is None
+
+
+def test_several_nodes_need_a_secret(tmp_path: Path) -> None:
+    [complaint] = complaints(tmp_path, GOOD + VOTERS + 'cluster.id = "orders-cluster"\n')
+    assert complaint.startswith("broker.toml: tidelog.cluster.secret: must be set, here or in the")
+
+    alone = 'controller.quorum.voters = "1@127.0.0.1:9092"\n'
+    assert load_settings(write(tmp_path, GOOD + alone), []).cluster_secret is None
+
+
+def test_the_secret_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    named = f'tidelog.cluster.secret.file = "{tmp_path / "secret"}"\n'
+
+    assert load_settings(write(tmp_path, GOOD + named), []).cluster_secret == SECRET
+    [complaint] = complaints(tmp_path, GOOD + named + SECRET_LINE)
+    assert complaint.endswith("tidelog.cluster.secret is set as well; one is enough")
+
+
+def test_a_file_for_the_secret_that_is_not_there(tmp_path: Path) -> None:
+    named = 'tidelog.cluster.secret.file = "/no/such/file"\n'
+    [complaint] = complaints(tmp_path, GOOD + named)
+    assert complaint.startswith(
+        "broker.toml:3: tidelog.cluster.secret.file: /no/such/file: No such"
+    )
+
+
+def test_no_complaint_shows_the_secret(tmp_path: Path) -> None:
+    told = complaints(tmp_path, GOOD + 'tidelog.cluster.secret = "hunter2"\n')
+    told += complaints(tmp_path, GOOD, "tidelog.cluster.secret=hunter2")
+    assert len(told) == 2
+    for complaint in told:
+        assert "hunter2" not in complaint
+        assert "must have at least 32 characters" in complaint

@@ -19,6 +19,7 @@ from tests.unit.worlds.runtime.fake_node import (
     loops,
     play,
 )
+from tidelog.worlds.runtime.clock import MonotonicClock
 from tidelog.worlds.runtime.events import (
     ConnectionDropped,
     ConnectionRefused,
@@ -148,6 +149,40 @@ def test_an_address_may_have_a_limit_of_its_own(loop_name: str) -> None:
         assert await refused.read() == b""
 
     play(loop_name, story, server_limits=limits(admission=lambda: admission))
+
+
+def test_answers_of_a_tick_in_which_the_process_was_stopped_do_not_leave(loop_name: str) -> None:
+    """Whoever asked must ask again; the next tick answers as usual."""
+
+    class Stopped(FakeNode):
+        def end_of_tick(self, now_ms: int) -> None:
+            super().end_of_tick(now_ms)
+            if self.frames == 1:  # stopped before this answer could leave
+                stage_clock.late_ms = 10_000
+
+    node = Stopped()
+    stage_clock = LateClock()
+
+    async def story(stage: Stage) -> None:
+        stage.server._clock = stage_clock
+        reader, writer = await stage.connect()
+        writer.write(framed(b"e too late"))
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        reader, writer = await stage.connect()
+        writer.write(framed(b"e in time"))
+        assert await answer(reader) == b"e in time"
+
+    play(loop_name, story, node=node, server_limits=limits(tick_ms_max=5_000))
+
+
+class LateClock(MonotonicClock):
+    """Jumps as far as the test says."""
+
+    late_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.late_ms
 
 
 def test_an_idle_connection_is_closed(loop_name: str) -> None:

@@ -15,7 +15,9 @@ RECORD_LOST = LOST.found(
     at_us=2_500_000,
     partition="safe-0",
     payload="a",
+    writer="w",
     offset=7,
+    acks="1",
     log_start_offset=0,
     log_end_offset=7,
 )

@@ -30,5 +30,8 @@ def test_the_catalogue_has_what_each_room_tells() -> None:
 
 
 def test_a_profile_is_not_asked_for_what_only_another_can_do() -> None:
-    assert "FaultStruck" in catalogue("storage") - catalogue("replication")
-    assert {"BecameLeader", "Struck"} <= catalogue("replication") - catalogue("storage")
+    of_several = {"BecameLeader", "LogTruncated", "Wiped"}
+    assert of_several <= catalogue("replication") - catalogue("storage")
+    assert {"TailCut", "Halted", "Struck"} <= catalogue("replication") & catalogue("storage")
+    assert "CoordinatorLoaded" in catalogue("groups") - catalogue("replication")
+    assert "BatchRetried" in catalogue("replication") - catalogue("groups")

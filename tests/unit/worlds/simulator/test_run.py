@@ -25,7 +25,9 @@ class FakeRun:
             at_us=1_500,
             partition="orders-0",
             payload="a",
+            writer="w",
             offset=7,
+            acks="1",
             log_start_offset=0,
             log_end_offset=7,
         )
@@ -61,7 +63,7 @@ def test_a_failing_seed_is_told_with_seed_commit_check_and_events(
     told = capsys.readouterr().out
     assert "seed 3 failed at commit" in told
     assert "the newest event" in told
-    assert "LOST at 1.500 ms in orders-0: offset 7 held 'a'" in told
+    assert "LOST at 1.500 ms in orders-0: 'a' of w was answered ok at offset 7" in told
     assert "./dev sim --profile storage --replay 3" in told
     assert "1 of 3 seeds failed" in told
 
@@ -92,7 +94,6 @@ def test_a_mutant_must_be_caught(capsys: pytest.CaptureFixture[str]) -> None:
         ["--profile", "nonsense"],
         ["--seeds", "x"],
         ["--only", "3"],
-        ["--replay", "1", "--only", "3"],
         ["--profile", "replication", "--mutant", "forget-names"],
     ],
 )

@@ -6,6 +6,9 @@ has passed the batch; until then it is parked (replication/produce_purgatory.py)
 in-sync replicas `acks=all` is refused before anything is appended. Kafka's
 NOT_ENOUGH_REPLICAS_AFTER_APPEND cannot happen: the high watermark does not pass a batch while there
 are too few, so the request times out.
+
+A broker that stood still for so long that others may lead by now appends nothing until it has heard
+from the controller (broker/session_watch.py); its clients look the leader up and try again.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.topic_name import INTERNAL_TOPICS
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.replicas.partition_lookup import (
     endpoints_of,
@@ -24,6 +28,7 @@ from tidelog.core.storage.log_append import Appended
 from tidelog.core.storage.validation import BatchRefusal, single_batch
 from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
 from tidelog.core.wire.produce_fast import (
+    ProduceCall,
     ProducePartitionAnswer,
     decode_produce,
     encode_produce_answer,
@@ -60,6 +65,7 @@ WITHOUT_LOG_START = frozenset(
 )
 
 _NONE = ErrorCode.NONE
+UNCONFIRMED = "the broker was paused and has not heard yet whether it still leads"
 
 
 Answers = list[tuple[Topic, list[ProducePartitionAnswer]]]
@@ -133,6 +139,9 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         code = ErrorCode.INVALID_REQUIRED_ACKS
         _answer(node, request, [(t, [_refused(i, code) for i, _ in ps]) for t, ps in call.topics])
         return
+    if not node.session_watch.is_confirmed:
+        _refuse_unconfirmed(node, request, call)
+        return
     wall_ms = node.wall_ms(now_ms)
     is_transactional = call.transactional_id is not None
     topics: Answers = []
@@ -166,6 +175,19 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     else:
         parked = ParkedProduce(node, request, topics, waits, call.timeout_ms, has_error)
         _park(node, parked)
+
+
+def _refuse_unconfirmed(node: Node, request: Request, call: ProduceCall) -> None:
+    """Others may lead by now, so nobody is named."""
+    if call.acks == 0:
+        request.close(UNCONFIRMED)
+        return
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    topics = [
+        (topic, [_refused(index, code)._replace(error_message=UNCONFIRMED) for index, _ in parts])
+        for topic, parts in call.topics
+    ]
+    _answer(node, request, topics)
 
 
 def _append(
@@ -226,6 +248,8 @@ def _refuse_batch(
     partition: Partition, attributes: int, version: int, is_transactional: bool
 ) -> ErrorCode:
     """The first reason to say no that needs neither the whole header nor the log."""
+    if partition.topic_partition.topic in INTERNAL_TOPICS:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION  # only coordinators write there
     if version < ZSTD_FROM and attributes & COMPRESSION_MASK == ZSTD:
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     if attributes & TRANSACTIONAL_BIT and not is_transactional:

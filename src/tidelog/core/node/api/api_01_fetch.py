@@ -1,7 +1,9 @@
 """Fetch (api key 1), versions 4 to 18: reads of clients and followers, whole or by session.
 
-Answers at once when there is enough to read, when something is wrong or when the client does not
-want to wait; otherwise the request is parked on its session (node/fetching.py).
+Only nodes of the cluster fetch as replicas: others get TOPIC_AUTHORIZATION_FAILED for it, and for
+the metadata log CLUSTER_AUTHORIZATION_FAILED. Answers at once when there is enough to read, when
+something is wrong or when the client does not want to wait; otherwise the request is parked on its
+session (core/node/fetch/fetch_answers.py).
 """
 
 from __future__ import annotations
@@ -15,10 +17,9 @@ from tidelog.core.node.connections.request import Request
 from tidelog.core.node.fetch.fetch_answers import (
     ParkedFetch,
     answer,
-    answer_error,
     assemble,
-    refuse_whole,
 )
+from tidelog.core.node.fetch.fetch_refusals import answer_error, refuse_stranger, refuse_whole
 from tidelog.core.wire.fetch_fast import decode_fetch
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ METADATA_NAMES = (METADATA_TOPIC_ID, METADATA_TOPIC)
 def handle(node: Node, request: Request, now_ms: int) -> None:
     assert request.body is not None
     call = decode_fetch(request.body, request.version)
-    if call.topics and call.topics[0][0] in METADATA_NAMES:
+    is_of_metadata = bool(call.topics) and call.topics[0][0] in METADATA_NAMES
+    if not request.is_from_member and (is_of_metadata or call.replica_id >= 0):
+        refuse_stranger(request, call, is_of_metadata=is_of_metadata)
+        return
+    if is_of_metadata:
         node.quorum.fetch_server.handle(request, now_ms)
         return
     if call.isolation_level not in ISOLATION_LEVELS:

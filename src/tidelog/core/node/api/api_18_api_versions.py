@@ -1,8 +1,10 @@
-"""ApiVersions (api key 18), versions 0 to 4.
+"""ApiVersions (api key 18), versions 0 to 5.
 
 What this broker serves, and the features that the cluster has agreed on. Asked in a version that
 does not exist it answers in version 0, with an error and its own versions, so that any client can
-begin a conversation. From version 3 on the client says what software it is.
+begin a conversation. From version 3 on the client says what software it is, from version 5 on
+which node of which cluster it means to reach: one that was led elsewhere, by an old address for
+example, learns so before it asks anything, and begins again with its bootstrap servers (KIP-1242).
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from tidelog.core.wire.messages.api_18_api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from tidelog.core.wire.sentinels import NO_NODE
 
 if TYPE_CHECKING:
     from tidelog.core.node.connections.request import Request
     from tidelog.core.node.node import Node
 
 API_KEY = 18
-VERSIONS = range(5)
+VERSIONS = range(6)
 ANSWERS_ANY_VERSION = True
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -40,13 +43,13 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         request.answer_bytes(encode(_unsupported(), 0))
         return
     call = request.decode(ApiVersionsRequest)
-    if request.version >= _FIRST_VERSION_WITH_SOFTWARE:
+    error = _refusal(node, call, request.version)
+    if error:
+        request.answer(ApiVersionsResponse(error_code=error))
+        return
+    if request.version >= _FIRST_VERSION_WITH_SOFTWARE and request.connection is not None:
         software = (call.client_software_name, call.client_software_version)
-        if not all(_SOFTWARE.fullmatch(text) for text in software):
-            request.answer(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
-            return
-        if request.connection is not None:
-            request.connection.client_software = software
+        request.connection.client_software = software
     request.answer(
         ApiVersionsResponse(
             api_keys=_served(),
@@ -58,6 +61,19 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
             finalized_features_epoch=node.metadata.committed_end_offset - 1,
         )
     )
+
+
+def _refusal(node: Node, call: ApiVersionsRequest, version: int) -> ErrorCode:
+    """Cluster and node are named together or not at all; below version 5 they are not."""
+    if (call.cluster_id is None) != (call.node_id == NO_NODE):
+        return ErrorCode.INVALID_REQUEST
+    software = (call.client_software_name, call.client_software_version)
+    if version >= _FIRST_VERSION_WITH_SOFTWARE and not all(map(_SOFTWARE.fullmatch, software)):
+        return ErrorCode.INVALID_REQUEST
+    here = (node.metadata.cluster_id, node.settings.node_id)
+    if call.cluster_id is not None and (call.cluster_id, call.node_id) != here:
+        return ErrorCode.REBOOTSTRAP_REQUIRED
+    return ErrorCode.NONE
 
 
 def _unsupported() -> ApiVersionsResponse:

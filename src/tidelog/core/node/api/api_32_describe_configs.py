@@ -1,8 +1,8 @@
 """DescribeConfigs (api key 32), versions 1 to 4.
 
-Describes the settings of topics, of this broker, or of all brokers together (an empty name): value,
-where it comes from, its synonyms, and from version 3 on its type and what it means. Each broker
-knows its own settings only, so it refuses to describe another's.
+Describes the settings of topics, groups, this broker, or of all brokers together (an empty name):
+value, where it comes from, its synonyms, and from version 3 on its type and what it means. Each
+broker knows its own settings only, so it refuses to describe another's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tidelog.core.model.config_resolution import (
     Resolved,
     resolve_broker_config,
     resolve_cluster_config,
+    resolve_group_config,
     resolve_topic_config,
 )
 from tidelog.core.model.errors import ErrorCode
@@ -42,13 +43,12 @@ WAITS_FOR_METADATA = True
 
 BROKER_LOGGER = 8
 CLIENT_METRICS = 16
-GROUP = 32
 KNOWN_TYPES = (
     ResourceType.TOPIC,
     ResourceType.BROKER,
     BROKER_LOGGER,
     CLIENT_METRICS,
-    GROUP,
+    ResourceType.GROUP,
 )
 UNKNOWN_TYPE_OF_SETTING = 0
 
@@ -91,7 +91,9 @@ def _describe(
     if resource.resource_type == BROKER_LOGGER:
         # Levels of loggers are not Tidelog's way: it emits events, and the world prints them.
         return refuse_broker(node, resource.resource_name) or []
-    return Refusal(ErrorCode.INVALID_REQUEST, "groups and client metrics have no settings yet")
+    if resource.resource_type == ResourceType.GROUP:
+        return _group(node, call, resource)
+    return Refusal(ErrorCode.INVALID_REQUEST, "client metrics have no settings yet")
 
 
 def _topic(
@@ -105,6 +107,18 @@ def _topic(
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic has this name")
     resolved = resolve_topic_config(
         node.image.topic_config(name), broker_layers(node.settings, node.image)
+    )
+    return [_setting(each, call, read_only=False) for each in _chosen(resolved, resource)]
+
+
+def _group(
+    node: Node, call: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> Settings | Refusal:
+    """Of any name: a group may have settings before its first member."""
+    if not resource.resource_name:
+        return Refusal(ErrorCode.INVALID_REQUEST, "a group has a name")
+    resolved = resolve_group_config(
+        node.image.group_config(resource.resource_name), broker_layers(node.settings, node.image)
     )
     return [_setting(each, call, read_only=False) for each in _chosen(resolved, resource)]
 
@@ -149,13 +163,17 @@ def _setting(
     resolved: Resolved, call: DescribeConfigsRequest, *, read_only: bool
 ) -> DescribeConfigsResourceResult:
     synonyms = resolved.synonyms if call.include_synonyms else ()
+    is_secret = resolved.setting.is_secret
     return DescribeConfigsResourceResult(
         name=resolved.setting.name,
-        value=resolved.text,
+        value=None if is_secret else resolved.text,
         read_only=read_only,
+        is_sensitive=is_secret,
         config_source=resolved.source,
         synonyms=[
-            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            DescribeConfigsSynonym(
+                name=each.name, value=None if is_secret else each.value, source=each.source
+            )
             for each in synonyms
         ],
         config_type=resolved.setting.type,

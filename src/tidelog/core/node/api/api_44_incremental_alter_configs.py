@@ -1,16 +1,18 @@
 """IncrementalAlterConfigs (api key 44), versions 0 and 1.
 
-Changes settings of topics and brokers step by step: set, delete, append to a list, subtract from
-it. Each resource stands or falls as a whole. What the broker that was asked can judge alone (the
-form, whether it is the broker that is meant) is refused there (`forward`); the rest is decided by
-the controller on the metadata (`handle`) and answered when it is durable.
+Changes settings of topics, brokers and groups step by step: set, delete, append to a list, subtract
+from it. Each resource stands or falls as a whole. What the broker that was asked can judge alone
+(the form, whether it is the broker that is meant) is refused there (`forward`); the rest is decided
+by the controller on the metadata (`handle`) and answered when it is durable.
+
+AlterConfigs (api key 33) goes the same way: its steps set what it names and delete the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.core.controller.configs import (
     Alteration,
@@ -29,7 +31,14 @@ from tidelog.core.node.api.api_32_describe_configs import BROKER_LOGGER, KNOWN_T
 from tidelog.core.node.connections.forwarded_requests import RemainderRequest
 from tidelog.core.node.controller.topic_creation_rules import broker_layers
 from tidelog.core.wire.codec import decode
+from tidelog.core.wire.messages.api_33_alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    ReplacedConfig,
+    ReplacedConfigsResource,
+)
 from tidelog.core.wire.messages.api_44_incremental_alter_configs import (
+    AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -47,11 +56,25 @@ FORWARDED = True
 OPERATIONS = frozenset(int(operation) for operation in Operation)
 
 Refusals = dict[ConfigResource, Refusal | None]
+ConfigsCall = IncrementalAlterConfigsRequest | AlterConfigsRequest
+ConfigsAnswer = IncrementalAlterConfigsResponse | AlterConfigsResponse
+Resource = AlterConfigsResource | ReplacedConfigsResource
 
 
 def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> None:
     """On the node that was asked: refuse what it can judge, and pass the rest on."""
-    call = request.decode(IncrementalAlterConfigsRequest)
+    forward_rest(node, request, request.decode(IncrementalAlterConfigsRequest), frame, now_ms)
+
+
+def handle(node: Node, request: Request, now_ms: int) -> None:
+    """On the controller. A request that another node passed on was meant for that node."""
+    decide_call(node, request, request.decode(IncrementalAlterConfigsRequest), now_ms)
+
+
+def forward_rest(
+    node: Node, request: Request, call: ConfigsCall, frame: memoryview, now_ms: int
+) -> None:
+    """Refuse the forms of a call here, and pass on what is left."""
     refusals = _refuse_forms(call, node)
     remaining = _remaining(call, refusals)
     if len(remaining) == len(call.resources):
@@ -60,19 +83,18 @@ def forward(node: Node, request: Request, frame: memoryview, now_ms: int) -> Non
     if not remaining:
         request.answer(_answer(call, refusals))
         return
-    rest = IncrementalAlterConfigsRequest(resources=remaining, validate_only=call.validate_only)
+    rest = type(call)(resources=remaining, validate_only=call.validate_only)
 
-    def merge(answer: memoryview) -> IncrementalAlterConfigsResponse:
-        decided = decode(IncrementalAlterConfigsResponse, answer, request.version)
+    def merge(answer: memoryview) -> ConfigsAnswer:
+        decided = decode(_answer_type(call), answer, request.version)
         return _answer(call, refusals | _outcomes(decided))
 
     partly = RemainderRequest(request, rest, merge)
     node.forwarder.forward(partly, partly.frame, now_ms)
 
 
-def handle(node: Node, request: Request, now_ms: int) -> None:
-    """On the controller. A request that another node passed on was meant for that node."""
-    call = request.decode(IncrementalAlterConfigsRequest)
+def decide_call(node: Node, request: Request, call: ConfigsCall, now_ms: int) -> None:
+    """Decide each resource, write what changes, and answer when it is durable."""
     refusals = _refuse_forms(call, None if request.connection is None else node)
     decided, records = _decide(node, _remaining(call, refusals))
     cleared = decide_clearing(node.metadata.decided_image, records)
@@ -81,7 +103,7 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
     node.metadata.propose(written, lambda: request.answer(answer), now_ms=now_ms)
 
 
-def _outcomes(decided: IncrementalAlterConfigsResponse) -> Refusals:
+def _outcomes(decided: ConfigsAnswer) -> Refusals:
     """What the controller answered, as if it had been decided here."""
     return {
         ConfigResource(each.resource_type, each.resource_name): (
@@ -93,7 +115,7 @@ def _outcomes(decided: IncrementalAlterConfigsResponse) -> Refusals:
     }
 
 
-def _refuse_forms(call: IncrementalAlterConfigsRequest, node: Node | None) -> Refusals:
+def _refuse_forms(call: ConfigsCall, node: Node | None) -> Refusals:
     counts = Counter(_named(resource) for resource in call.resources)
     return {
         _named(resource): _refuse_form(node, resource, is_repeated=counts[_named(resource)] > 1)
@@ -101,9 +123,7 @@ def _refuse_forms(call: IncrementalAlterConfigsRequest, node: Node | None) -> Re
     }
 
 
-def _remaining(
-    call: IncrementalAlterConfigsRequest, refusals: Refusals
-) -> list[AlterConfigsResource]:
+def _remaining(call: ConfigsCall, refusals: Refusals) -> list[Any]:
     """What the controller must decide."""
     return [
         resource
@@ -112,17 +132,18 @@ def _remaining(
     ]
 
 
-def _answer(
-    call: IncrementalAlterConfigsRequest, refusals: Refusals
-) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
+def _answer(call: ConfigsCall, refusals: Refusals) -> ConfigsAnswer:
+    return _answer_type(call)(
         responses=[_response(resource, refusals) for resource in call.resources]
     )
 
 
-def _refuse_form(
-    node: Node | None, resource: AlterConfigsResource, *, is_repeated: bool
-) -> Refusal | None:
+def _answer_type(call: ConfigsCall) -> type[ConfigsAnswer]:
+    is_incremental = isinstance(call, IncrementalAlterConfigsRequest)
+    return IncrementalAlterConfigsResponse if is_incremental else AlterConfigsResponse
+
+
+def _refuse_form(node: Node | None, resource: Resource, *, is_repeated: bool) -> Refusal | None:
     """What is wrong whatever the settings are now; without a node, for whichever node."""
     if is_repeated:
         return _invalid("the same resource twice in one request")
@@ -132,11 +153,11 @@ def _refuse_form(
     without_value = [
         config.name
         for config in resource.configs
-        if config.value is None and config.config_operation != Operation.DELETE
+        if config.value is None and _operation(config) != Operation.DELETE
     ]
     if without_value:
         return _invalid(f"a value is needed for {', '.join(without_value)}")
-    if resource.resource_type == BROKER_LOGGER:
+    if resource.resource_type == BROKER_LOGGER and isinstance(resource, AlterConfigsResource):
         refusal = None if node is None else refuse_broker(node, resource.resource_name)
         return refusal or _refuse_logger(resource)
     if resource.resource_type == ResourceType.BROKER:
@@ -146,7 +167,7 @@ def _refuse_form(
                 return refusal
         if not _operations_are_known(resource):
             return _invalid("an operation that does not exist")
-    if resource.resource_type not in KNOWN_TYPES:
+    if resource.resource_type not in KNOWN_TYPES or resource.resource_type == BROKER_LOGGER:
         return _invalid(f"resource type {resource.resource_type} is unknown")
     return None
 
@@ -160,9 +181,7 @@ def _refuse_logger(resource: AlterConfigsResource) -> Refusal | None:
     return None
 
 
-def _decide(
-    node: Node, resources: Sequence[AlterConfigsResource]
-) -> tuple[Refusals, list[MetadataRecord]]:
+def _decide(node: Node, resources: Sequence[Resource]) -> tuple[Refusals, list[MetadataRecord]]:
     if not all(map(_operations_are_known, resources)):
         # Kafka fails such a request as a whole; so clients see the same.
         failure = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -196,21 +215,26 @@ def _refuse_broker_settings(
     return None if reason is None else _invalid(reason)
 
 
-def _alteration(resource: AlterConfigsResource) -> Alteration:
+def _alteration(resource: Resource) -> Alteration:
     return Alteration(
         resource=_named(resource),
         steps=tuple(
-            ConfigStep(config.name, Operation(config.config_operation), config.value)
+            ConfigStep(config.name, Operation(_operation(config)), config.value)
             for config in resource.configs
         ),
+        deletes_others=isinstance(resource, ReplacedConfigsResource),
     )
 
 
-def _operations_are_known(resource: AlterConfigsResource) -> bool:
-    return all(config.config_operation in OPERATIONS for config in resource.configs)
+def _operations_are_known(resource: Resource) -> bool:
+    return all(_operation(config) in OPERATIONS for config in resource.configs)
 
 
-def _named(resource: AlterConfigsResource) -> ConfigResource:
+def _operation(config: AlterableConfig | ReplacedConfig) -> int:
+    return config.config_operation if isinstance(config, AlterableConfig) else Operation.SET
+
+
+def _named(resource: Resource) -> ConfigResource:
     return ConfigResource(resource.resource_type, resource.resource_name)
 
 
@@ -218,7 +242,7 @@ def _target(record: ConfigRecord) -> ConfigResource:
     return ConfigResource(record.resource_type, record.resource_name)
 
 
-def _response(resource: AlterConfigsResource, refusals: Refusals) -> AlterConfigsResourceResponse:
+def _response(resource: Resource, refusals: Refusals) -> AlterConfigsResourceResponse:
     refusal = refusals[_named(resource)]
     return AlterConfigsResourceResponse(
         error_code=ErrorCode.NONE if refusal is None else refusal.error,

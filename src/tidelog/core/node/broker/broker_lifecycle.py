@@ -24,6 +24,7 @@ from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.alarms import Alarm, Alarms
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.trace import Trace
+from tidelog.core.node.broker.session_watch import SessionWatch
 from tidelog.core.node.controller.controller_channel import RETRY_MS, ControllerChannel
 from tidelog.core.node.metadata.metadata_log import MetadataLog
 from tidelog.core.node.ports import EventClock
@@ -96,6 +97,7 @@ class BrokerLifecycle:
         metadata: MetadataLog,
         directories: LogDirectories,
         channel: ControllerChannel,
+        session_watch: SessionWatch,
         on_caught_up: Callable[[int], None],
         alarms: Alarms,
         clock: EventClock,
@@ -107,6 +109,7 @@ class BrokerLifecycle:
         self._metadata = metadata
         self._directories = directories
         self._channel = channel
+        self._session_watch = session_watch
         self._on_caught_up = on_caught_up
         self._alarms = alarms
         self._clock = clock
@@ -146,6 +149,10 @@ class BrokerLifecycle:
         """Others must lead what lay there: do not wait for the next heartbeat."""
         if self.is_caught_up:
             self._at(self._clock.now_ms, self._beat)
+
+    def on_paused(self, now_ms: int) -> None:
+        """Our session may have ended: ask. If a heartbeat is under way, another follows it."""
+        self._beat(now_ms)
 
     def on_leader_found(self, now_ms: int) -> None:
         """There is a controller: whoever waits for one need not wait for its next try."""
@@ -227,18 +234,22 @@ class BrokerLifecycle:
             want_shut_down=self.is_leaving,
             offline_log_dirs=list(self._directories.offline_directory_ids()),
         )
-        reported = self._reported()
+        reported, sent_ms = self._reported(), now_ms
 
         def then(answer: Message | NoAnswer, now_ms: int) -> None:
             self._is_asking = False
-            self._on_heartbeat(answer, reported, now_ms)
+            self._on_heartbeat(answer, reported, sent_ms, now_ms)
 
         self._channel.ask(
             request, HEARTBEAT_VERSION, then, now_ms=now_ms, timeout_ms=self._session_ms
         )
 
     def _on_heartbeat(
-        self, answer: Message | NoAnswer, reported: tuple[bool, bool, int], now_ms: int
+        self,
+        answer: Message | NoAnswer,
+        reported: tuple[bool, bool, int],
+        sent_ms: int,
+        now_ms: int,
     ) -> None:
         if not isinstance(answer, BrokerHeartbeatResponse):
             self._try_again(self._beat, now_ms)
@@ -252,11 +263,18 @@ class BrokerLifecycle:
             self._refused("heartbeat", answer.error_code, again, now_ms)
             return
         self.is_unfenced = not answer.is_fenced
+        watch = self._session_watch
+        if self.is_unfenced:
+            watch.on_heartbeat_answered(sent_ms=sent_ms, now_ms=now_ms)
         if answer.should_shut_down and self.is_leaving:
             self.may_stop = True
         elif reported != self._reported():
             self._beat(now_ms)  # it has changed while we asked
-        elif self.is_leaving or (self.is_caught_up and not self.is_unfenced):
+        elif (
+            self.is_leaving
+            or (self.is_caught_up and not self.is_unfenced)
+            or not watch.is_confirmed
+        ):
             self._at(now_ms + RETRY_MS, self._beat)
         else:
             self._at(now_ms + self._interval_ms, self._beat)
@@ -290,3 +308,11 @@ class BrokerLifecycle:
     def _cancel(self) -> None:
         if self._next is not None:
             self._next.cancel()
+
+    def check(self) -> None:
+        """A broker takes part only with an epoch of its own registration."""
+        assert self.broker_epoch is not None or not (self.is_caught_up or self.is_unfenced)
+        assert not self.is_unfenced or self.is_caught_up, "a broker that knows too little serves"
+        assert not self.may_stop or self.is_leaving, "nobody asked it to stop"
+        if self.is_caught_up:
+            assert self._metadata.applied_end_offset > 0, "it has not seen its own registration"

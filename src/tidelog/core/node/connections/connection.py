@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidelog.core.model.limits import UNANSWERED_REQUESTS_MAX
 from tidelog.core.node.connections.request import Request
 from tidelog.core.node.ports import Outbox
+from tidelog.core.wire.scram import ScramServer
 
 RESUME_BELOW = UNANSWERED_REQUESTS_MAX // 2
 
@@ -25,8 +26,8 @@ class Connection:
     """One peer. Invariant: at most UNANSWERED_REQUESTS_MAX requests are in the queue."""
 
     __slots__ = (
-        "client_software", "id", "is_failed", "is_flushing", "is_paused", "peer", "queue",
-        "connections",
+        "client_software", "connections", "has_begun_proof", "id", "is_failed", "is_flushing",
+        "is_member", "is_paused", "peer", "proof", "queue",
     )  # fmt: skip
 
     def __init__(self, connections: Connections, id_: int, peer: str) -> None:
@@ -35,6 +36,11 @@ class Connection:
         self.peer = peer
         self.queue: deque[Request] = deque()
         self.client_software: tuple[str, str] | None = None
+        self.is_member = False
+        """Whether it has proved to be of another node of the cluster; it stays so."""
+        self.proof: ScramServer | None = None
+        """Of a connection that is about to prove it."""
+        self.has_begun_proof = False
         self.is_paused = False
         self.is_flushing = False
         self.is_failed = False
@@ -44,6 +50,24 @@ class Connection:
         if len(self.queue) >= UNANSWERED_REQUESTS_MAX and not self.is_paused:
             self.is_paused = True
             self.connections.outbox.pause_reading(self.id)
+
+    def begin_proof(self, proof: ScramServer) -> None:
+        self.proof, self.has_begun_proof = proof, False
+
+    def continue_proof(self, message: bytes) -> bytes:
+        """The answer to the first step, or to the second, which makes it a member.
+
+        Raises BadProof, after which only another handshake could begin anew.
+        """
+        proof, self.proof = self.proof, None
+        assert proof is not None
+        if not self.has_begun_proof:
+            answer = proof.first(message)
+            self.proof, self.has_begun_proof = proof, True
+            return answer
+        answer = proof.final(message)
+        self.is_member = True
+        return answer
 
     def on_answered(self) -> None:
         if not self.is_flushing:
@@ -98,6 +122,17 @@ class Connections:
             connection.drop_parked()
         return connection
 
+    def drop_answered(self, api_key: int, reason: str) -> list[ConnectionFailed]:
+        """Drop the connections with answers to such requests that have not left yet."""
+        dropped = []
+        for connection in self.to_flush:
+            is_answered = any(
+                request.api_key == api_key and request.parts for request in connection.queue
+            )
+            if is_answered and connection.id in self.open:
+                dropped.append(self._drop(connection, reason))
+        return dropped
+
     def flush(self) -> list[ConnectionFailed]:
         """Send what is ready; the connections that had to be dropped."""
         while self.to_flush:
@@ -108,10 +143,11 @@ class Connections:
         dropped = []
         for connection, reason in self.failed:
             if connection.id in self.open:
-                self.remove(connection.id)
-                self.outbox.close(connection.id, reason)
-                dropped.append(
-                    ConnectionFailed(connection=connection.id, peer=connection.peer, reason=reason)
-                )
+                dropped.append(self._drop(connection, reason))
         self.failed.clear()
         return dropped
+
+    def _drop(self, connection: Connection, reason: str) -> ConnectionFailed:
+        self.remove(connection.id)
+        self.outbox.close(connection.id, reason)
+        return ConnectionFailed(connection=connection.id, peer=connection.peer, reason=reason)

@@ -80,7 +80,7 @@ class _Probe:
 
     def attempt(self, now_ms: int) -> None:
         host, port = self.address
-        link = self._links.open(host, port, "probe")
+        link = self._links.open(host, port, "probe", is_introduced=False)
 
         def then(answer: memoryview | NoAnswer, now_ms: int) -> None:
             link.close()

@@ -110,6 +110,11 @@ class Request:
         """None if it came from this node itself, or through another one."""
         return None if self.connection is None else self.connection.id
 
+    @property
+    def is_from_member(self) -> bool:
+        """Of a node of the cluster: this one, or one that has proved it."""
+        return self.connection is None or self.connection.is_member
+
     def _done(self, parts: Sequence[Part]) -> None:
         assert self.parts is None, "a request is answered once"
         self.parts = parts

@@ -9,6 +9,8 @@ proof that its process is dead. A connection that breaks is only a hint; the pro
 listens where the broker said that it would.
 """
 
+# Size: every event of the active controller, and the order in which it acts on it.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,9 +39,10 @@ from tidelog.core.controller.heartbeat import Standing
 from tidelog.core.controller.liveness import Sessions
 from tidelog.core.controller.partition_changes import PartitionChanges
 from tidelog.core.controller.producer_ids import decide_block
+from tidelog.core.controller.reassignment import ReassignmentRequest, decide_reassignments
 from tidelog.core.metadata.cluster import RegisteredBroker
 from tidelog.core.metadata.image import ClusterImage
-from tidelog.core.metadata.records import MetadataRecord
+from tidelog.core.metadata.records import MetadataRecord, NoOpRecord
 from tidelog.core.model.alarms import Alarm, Alarms
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.trace import Trace
@@ -134,6 +137,12 @@ class ActiveController:
         self._session_alarm = self._probe_alarm = None
         self._rounds.clear()
 
+    def on_paused(self, now_ms: int) -> None:
+        """This node stood still: another may lead by now. Answers wait for the commit of all that
+        was written before, so a record that needs a majority of today holds them back until this
+        node knows whether it is still the controller."""
+        self._metadata.propose([NoOpRecord()], None, now_ms=now_ms)
+
     # What brokers and clients ask for; the answers wait for the commit (committed_answers.py)
 
     def register(self, newcomer: Newcomer, *, is_own: bool, now_ms: int) -> int | Refusal:
@@ -209,6 +218,15 @@ class ActiveController:
         self, requests: Sequence[ElectionRequest], election: Election, now_ms: int
     ) -> list[ElectionRequest]:
         changes, outcomes = decide_elections(self.image, self.settings, requests, election)
+        self.write(changes, now_ms)
+        return outcomes
+
+    def reassign(
+        self, requests: Sequence[ReassignmentRequest], *, may_change_factor: bool, now_ms: int
+    ) -> list[ReassignmentRequest]:
+        changes, outcomes = decide_reassignments(
+            self.image, self.settings, requests, may_change_factor=may_change_factor
+        )
         self.write(changes, now_ms)
         return outcomes
 
@@ -371,3 +389,17 @@ class ActiveController:
             self._metadata.propose(portion, then if is_final else None, now_ms=now_ms)
         if not records:
             then()
+
+    def check(self) -> None:
+        """Whoever is not fenced has a session, so that its silence is noticed; see the class."""
+        is_watched = self._session_alarm is not None and self._session_alarm.is_pending
+        if not self._metadata.is_active:
+            assert not len(self.sessions) and not is_watched and not self._rounds
+            return
+        assert is_watched or not len(self.sessions), "no session would ever end"
+        assert any(alarm.is_pending for alarm in self._rounds), "no election would be held again"
+        for broker in self.image.brokers.values():
+            session = self.sessions.get(broker.broker_id)
+            if not broker.is_fenced:
+                assert session is not None, f"broker {broker.broker_id} could die unnoticed"
+                assert session.broker_epoch == broker.broker_epoch, broker.broker_id

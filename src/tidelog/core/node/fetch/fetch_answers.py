@@ -6,6 +6,7 @@ from typing import cast
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.node.connections.request import Request
+from tidelog.core.node.fetch.fetch_refusals import answer_error
 from tidelog.core.node.fetch.fetch_sessions import FetchHost, FetchSession, SessionPartition
 from tidelog.core.node.ports import Part
 from tidelog.core.node.replicas.partition_lookup import (
@@ -310,26 +311,6 @@ def answer(
     request.answer_parts(cast("list[Part]", parts))
     if not session.id:
         session.close()
-
-
-def answer_error(request: Request, code: ErrorCode, session_id: int = 0) -> None:
-    parts = encode_fetch_answer(
-        [], request.version, prefix=request.header(), error_code=code, session_id=session_id
-    )
-    request.answer_parts(cast("list[Part]", parts))
-
-
-def refuse_whole(request: Request, call: FetchCall, code: ErrorCode) -> None:
-    """One error for everything: at the top, or for each partition where there is no top."""
-    if request.version >= 7:
-        answer_error(request, code)
-        return
-    topics = [
-        (topic, [FetchPartitionAnswer(p.partition_index, code, -1, -1, -1, []) for p in partitions])
-        for topic, partitions in call.topics
-    ]
-    parts = encode_fetch_answer(topics, request.version, prefix=request.header())
-    request.answer_parts(cast("list[Part]", parts))
 
 
 def _has_changed(entry: SessionPartition, found: FetchPartitionAnswer) -> bool:

@@ -225,8 +225,8 @@ class FetchSessions:
             session.update(call)
             return session
         found = self._sessions.get(call.session_id)
-        if found is None:
-            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if found is None or found.is_follower != (call.replica_id >= 0):
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # a reader never reads as a follower
         if found.next_session_epoch != call.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if found.uses_topic_ids != (version >= TOPIC_IDS_FROM):
@@ -279,3 +279,9 @@ class FetchSessions:
                 self.remove(session_id)
                 return True
         return False
+
+    def check(self) -> None:
+        assert len(self._sessions) <= self._slots
+        for session_id, session in self._sessions.items():
+            assert session.id == session_id
+            session.check()

@@ -11,6 +11,7 @@ NO_NODE = -1
 """How answers say "no leader" and "no controller"."""
 
 ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 """Without an authorizer everybody may do everything: one bit per operation of the resource."""
 

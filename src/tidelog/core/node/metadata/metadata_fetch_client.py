@@ -10,6 +10,7 @@ found out by a probe, and a dead leader is replaced without waiting for the fetc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,10 @@ class MetadataFetchClient:
         self._turn = 0
         self._alarm: Alarm | None = None
         self._snapshot = SnapshotDownload(port, metadata)
+        self.requests_sent = 0
+        self.on_read: Callable[[int, int], None] | None = None
+        """Called with the number of a request, and the time, when its answer left nothing to read
+        of what was committed."""
 
     @property
     def _log(self) -> Log:
@@ -147,6 +152,7 @@ class MetadataFetchClient:
         assert self._link is not None
         machine = self._quorum.machine
         self._is_requesting = True
+        self.requests_sent = number = self.requests_sent + 1
         self._leader_when_sent = machine.leader_id
         sent = self._quorum.log_view.position
 
@@ -156,7 +162,7 @@ class MetadataFetchClient:
                 return  # the link is over, and `on_closed` follows
             self._is_taking = True
             if isinstance(answer, FetchResponse):
-                self._on_answer(target.node_id, sent, answer, now_ms)
+                self._on_answer(target.node_id, number, sent, answer, now_ms)
             elif isinstance(answer, FetchSnapshotResponse):
                 self._on_chunk(target.node_id, answer, now_ms)
             self._is_taking = False
@@ -221,7 +227,7 @@ class MetadataFetchClient:
     # Answers
 
     def _on_answer(
-        self, source: int, sent: LogPosition, answer: FetchResponse, now_ms: int
+        self, source: int, number: int, sent: LogPosition, answer: FetchResponse, now_ms: int
     ) -> None:
         answered = _partition_of(answer)
         if answered is None:
@@ -235,6 +241,9 @@ class MetadataFetchClient:
             and self._quorum.log_view.position == sent
         ):
             self._take(answered, now_ms)
+            is_read = 0 <= answered.high_watermark <= self._metadata.committed_end_offset
+            if is_read and self.on_read is not None:
+                self.on_read(number, now_ms)
 
     def _hears_leader(
         self, source: int, error: ErrorCode, leader_id: int | None, quorum_epoch: int, now_ms: int

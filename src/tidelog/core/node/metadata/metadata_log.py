@@ -123,6 +123,11 @@ class MetadataLog:
         """The image has every record before it."""
         return self.committed_end_offset
 
+    @property
+    def requests_sent(self) -> int:
+        """As a follower of the quorum: for metadata."""
+        return self.quorum.fetch_client.requests_sent
+
     def leader_address(self) -> tuple[str, int] | None:
         return self.quorum.leader_address()
 

@@ -239,3 +239,12 @@ class IsrChanges:
 
         if self._retry is None:
             self._retry = self._alarms.at(now_ms + RETRY_MS, ask_again)
+
+    def check(self) -> None:
+        """At the end of a tick: what is wanted is under way, or will be asked for again."""
+        assert not self.wanted or self._is_asking or self._retry is not None, "forgotten proposals"
+        assert self._retry is None or self._retry.is_pending, "nobody asks again"
+        for partition, proposal in self.wanted.items():
+            if partition.is_pending(proposal):
+                assert proposal.leader_epoch == partition.leader_epoch, partition.topic_partition
+                assert partition.node_id in proposal.isr, partition.topic_partition

@@ -129,7 +129,7 @@ class ReplicaManager:
                 self.on_change(each, now_ms)  # an offline directory keeps no other from it
         elif isinstance(change, TopicDeleted):
             for partition in self._partitions.remove_topic(change.topic, change.topic_id):
-                self._delete(partition)
+                self._delete(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif isinstance(change, BrokerChanged | BrokerRegistered):
             self._reconsider(change.broker_id, now_ms)
         elif isinstance(change, ConfigChanged):
@@ -147,7 +147,7 @@ class ReplicaManager:
         if self._settings.node_id not in change.replicas:
             if partition is not None:
                 self._partitions.remove(partition)
-                self._delete(partition)
+                self._delete(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         if partition is None:
             partition = self._make(change)
@@ -243,7 +243,7 @@ class ReplicaManager:
         pairs = zip(self._directory_ids(), self.directories, strict=True)
         return any(id_ == placed and each.is_read for id_, each in pairs)
 
-    def _delete(self, partition: Partition) -> None:
+    def _delete(self, partition: Partition, code: ErrorCode) -> None:
         """It is no longer among the partitions; end what hangs on it, and remove its files."""
         self._directory_reports.forget(partition)
         self._fetcher_links.forget(partition)
@@ -254,7 +254,7 @@ class ReplicaManager:
                 directory.remove_log(
                     partition.topic_partition, unique=unique, wall_ms=self._wall_ms
                 )
-        partition.delete()
+        partition.delete(code)
 
     def _reconfigure(self, change: ConfigChanged) -> None:
         if change.resource_type == ResourceType.TOPIC:
@@ -280,15 +280,17 @@ class ReplicaManager:
             self.directories.append(directory)
 
     def remove_orphans(self) -> None:
-        """Directories of topics that the metadata no longer has: a deletion cut short.
+        """Directories of partitions that the metadata no longer has, or no longer has here.
 
-        That a log is not open is no proof: its disk may have failed while it was opened.
+        A deletion was cut short, or other brokers took over while this one was down. That a log is
+        not open is no proof: its disk may have failed while it was opened.
         """
         for directory in self.directories:
             for topic_partition in list(directory.found):
                 is_open = topic_partition in directory.logs or directory.offline is not None
                 known = self._image.partition(topic_partition.topic, topic_partition.index)
-                if not is_open and known is None:
+                is_here = known is not None and self._settings.node_id in known.replicas
+                if not is_open and not is_here:
                     directory.discard_found(topic_partition)
 
     def fail_directory_of(self, path: str, reason: str) -> None:
@@ -352,6 +354,13 @@ class ReplicaManager:
         for directory in self.directories:
             if directory.offline is None:
                 directory.close_cleanly(broker_epoch=broker_epoch)
+
+    def check(self) -> None:
+        for directory in self.directories:
+            directory.check()
+        for partition in self._partitions:
+            log = partition.log
+            assert log.failed is not None or self.partition_of(log) is partition, log.directory
 
 
 def _isr_min(values: dict[str, Value]) -> int:

@@ -1,7 +1,8 @@
 """ApiVersions (api key 18): which APIs, versions and features this broker has.
 
 Its answer never has a flexible header. Up to version 3 a feature whose lowest version is 0
-must be left out; version 4 may carry it.
+must be left out; version 4 may carry it. Version 5, of Kafka 4.4, says which node of which cluster
+the client means to reach.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from tidelog.core.wire.schema import Message, Struct, array, boolean, int16, int32, int64, string
 
 
-class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible_from=3):
+class ApiVersionsRequest(Message, api_key=18, versions="0-5", flexible_from=3):
     """The question that opens a connection."""
 
     client_software_name: str = string("3+", ignorable=True)
     client_software_version: str = string("3+", ignorable=True)
+    cluster_id: str | None = string("5+", nullable="5+", default=None, ignorable=True)
+    node_id: int = int32("5+", default=-1, ignorable=True)
 
 
 class ApiVersion(Struct):
@@ -40,7 +43,7 @@ class FinalizedFeatureKey(Struct):
     min_version_level: int = int16()
 
 
-class ApiVersionsResponse(Message, api_key=18, versions="0-4", flexible_from=3):
+class ApiVersionsResponse(Message, api_key=18, versions="0-5", flexible_from=3):
     """All that this broker can do."""
 
     error_code: int = int16()

@@ -1,104 +1,40 @@
-"""The plan of a replication run: everything that chance decides beforehand, as data of one seed.
-
-A cluster, its settings, its topics, its clients, and the steps of what happens to them. The same
-seed gives the same plan, and a plan with fewer steps is a plan as well: that is how a failing seed
-becomes a short story.
-"""
+"""Profile `replication`: clusters of three to five nodes, and everything that separates them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from random import Random
 
 from tidelog.judge.history import WriteAcks
 from tidelog.worlds.simulator.cluster import BROKER, CONTROLLER, SimNodeLayout, host_of
+from tidelog.worlds.simulator.profiles.plan import ReaderPlan, RunPlan, TopicPlan, WriterPlan
 from tidelog.worlds.simulator.steps import PlanStep
 
 FORMED_MS = 400
 """Until then the cluster is left alone: failures to form are not tested here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicPlan:
-    """A topic as it is created."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    configs: Mapping[str, str]
-
-    @property
-    def allows_unclean(self) -> bool:
-        return self.configs.get("unclean.leader.election.enable") == "true"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriterPlan:
-    """A producer and how it writes."""
-
-    name: str
-    acks: WriteAcks
-    is_idempotent: bool
-    retries: bool
-    records_max: int
-    interval_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderPlan:
-    """A consumer; a restless one seeks now and then, a plain one does without the client room."""
-
-    name: str
-    is_plain: bool
-    is_restless: bool
-    rack: str | None
-    resets: bool = False
-    """Where its position is gone, it begins again by its policy, instead of getting an error."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicationPlan:
-    """One seed's world."""
-
-    seed: int
-    nodes: tuple[SimNodeLayout, ...]
-    settings: Mapping[str, str]
-    topics: tuple[TopicPlan, ...]
-    writers: tuple[WriterPlan, ...]
-    readers: tuple[ReaderPlan, ...]
-    page_bytes: int
-    sync_us_max: int
-    duration_ms: int
-    idle_ms: int
-    """How long everything is left alone in the end: what only time does happens then."""
-    steps: tuple[PlanStep, ...]
-
-    @property
-    def brokers(self) -> list[int]:
-        return [node.node_id for node in self.nodes if BROKER in node.roles]
-
-
-def make_plan(seed: int) -> ReplicationPlan:
+def make_replication_plan(seed: int) -> RunPlan:
     """Everything that this seed decides before the run."""
     random = Random(f"{seed}/plan")
     nodes = _nodes(random)
     brokers = [node.node_id for node in nodes if BROKER in node.roles]
     topics = _topics(random, len(brokers))
     duration_ms = random.choice((2_500, 4_000, 6_000))
-    steps = Steps(random, nodes, topics).make(duration_ms)
-    return ReplicationPlan(
+    steps = ReplicationSteps(random, nodes, topics).make(duration_ms)
+    steps += reassignments(Random(f"{seed}/reassignments"), brokers, topics, duration_ms)
+    return RunPlan(
         seed=seed,
         nodes=nodes,
-        settings=_settings(random),
+        settings=quick_settings(random),
         topics=topics,
-        writers=_writers(random),
+        writers=make_writers(random),
         readers=_readers(random, nodes),
         page_bytes=random.choice((256, 1_024, 4_096)),
         sync_us_max=random.choice((300, 3_000, 20_000)),
         duration_ms=duration_ms,
         idle_ms=40_000 if random.random() < 0.04 else 0,
-        steps=tuple(steps),
+        steps=tuple(sorted(steps, key=lambda step: step.at_ms)),
     )
 
 
@@ -126,7 +62,7 @@ def _nodes(random: Random) -> tuple[SimNodeLayout, ...]:
     )
 
 
-def _settings(random: Random) -> dict[str, str]:
+def quick_settings(random: Random) -> dict[str, str]:
     """Impatient nodes, as short runs need them."""
     return {
         "tidelog.fsync": random.choice(("none", "none", "group", "group", "always")),
@@ -192,7 +128,7 @@ def _topics(random: Random, brokers: int) -> tuple[TopicPlan, ...]:
     return tuple(made)
 
 
-def _writers(random: Random) -> tuple[WriterPlan, ...]:
+def make_writers(random: Random) -> tuple[WriterPlan, ...]:
     """Always one with acks=all, one with acks=1, one by chance."""
     kinds = [
         ("idempotent", WriteAcks.ALL, True, True),
@@ -233,7 +169,7 @@ def _readers(random: Random, nodes: Sequence[SimNodeLayout]) -> tuple[ReaderPlan
     )
 
 
-class Steps:
+class ReplicationSteps:
     """What happens, drawn one after another."""
 
     def __init__(
@@ -250,7 +186,7 @@ class Steps:
         steps = []
         at_ms = FORMED_MS + random.randint(0, 300)
         while at_ms < duration_ms:
-            verbs, weights = zip(*VERBS, strict=True)
+            verbs, weights = zip(*REPLICATION_VERBS, strict=True)
             step = self._step(at_ms, random.choices(verbs, weights)[0])
             if step is not None:
                 steps.append(step)
@@ -324,7 +260,33 @@ class Steps:
         return f"{topic.name}-{self._random.randrange(topic.partitions)}"
 
 
-VERBS: tuple[tuple[str, int], ...] = (
+def reassignments(
+    random: Random, brokers: Sequence[int], topics: Sequence[TopicPlan], duration_ms: int
+) -> list[PlanStep]:
+    """In half of the runs partitions move; some turn back, or get another target on the way.
+
+    The safe topic keeps as many replicas as its minimum: what it holds is never excused.
+    """
+    steps: list[PlanStep] = []
+    if random.random() < 0.5:
+        return steps
+    for _ in range(random.randint(1, 6)):
+        topic = random.choice(topics)
+        partition = f"{topic.name}-{random.randrange(topic.partitions)}"
+        least = min(2, topic.replication_factor) if topic is topics[0] else 1
+        at_ms = random.randint(FORMED_MS, duration_ms)
+        targets = random.choice((1, 1, 2))
+        for _ in range(targets):
+            replicas = random.sample(list(brokers), random.randint(least, min(3, len(brokers))))
+            target = ",".join(str(each) for each in replicas)
+            steps.append(PlanStep(at_ms, "reassign", (partition, target)))
+            at_ms += random.choice((1, 10, 60, 300))
+        if random.random() < 0.4:
+            steps.append(PlanStep(at_ms, "cancel reassignment", (partition,)))
+    return steps
+
+
+REPLICATION_VERBS: tuple[tuple[str, int], ...] = (
     ("kill", 6),
     ("kill leader", 8),
     ("kill controller", 5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.core.metadata.given import topic_id
+from tests.unit.core.metadata.given import state, topic, topic_id
 from tests.unit.core.node.broker_clients import NUMBER, TOPIC, Client, SentRequest
 from tests.unit.core.node.brokers import Brokers
 from tidelog.core.model.errors import ErrorCode
@@ -36,9 +36,9 @@ def produce(
     transactional_id: str | None = None,
 ) -> SentRequest:
     data = PartitionProduceData(index=index, records=records)
-    topic = TopicProduceData(name=TOPIC, topic_id=topic_id(number), partition_data=[data])
+    of_topic = TopicProduceData(name=TOPIC, topic_id=topic_id(number), partition_data=[data])
     request = ProduceRequest(
-        transactional_id=transactional_id, acks=acks, timeout_ms=1_000, topic_data=[topic]
+        transactional_id=transactional_id, acks=acks, timeout_ms=1_000, topic_data=[of_topic]
     )
     return client.ask(request, version)
 
@@ -111,6 +111,34 @@ def test_with_too_few_in_sync_replicas_acks_of_all_are_refused_before_the_append
     assert produce(cluster.client(1), acks=1).code == ErrorCode.NONE
 
 
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_a_leader_that_was_paused_takes_nothing_before_it_has_asked(
+    cluster: Brokers, acks: int
+) -> None:
+    """Nor does it name a leader: it does not know who leads."""
+    node, client = cluster.nodes[1], cluster.client(1)
+    node.session_watch.on_paused(cluster.now_ms)
+
+    reply = produce(client, acks=acks)
+
+    assert reply.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert reply.partition.error_message == api.UNCONFIRMED
+    assert reply.partition.current_leader.leader_id == -1
+    assert cluster.end(1) == 0
+    node.session_watch.is_confirmed = True
+    assert produce(client).code == ErrorCode.NONE
+
+
+def test_a_leader_that_was_paused_closes_the_connection_of_acks_0(cluster: Brokers) -> None:
+    cluster.nodes[1].session_watch.on_paused(cluster.now_ms)
+    client = cluster.client(1)
+
+    produce(client, acks=0)
+
+    assert client.connection not in cluster.outboxes[1].peers
+    assert cluster.end(1) == 0
+
+
 def test_who_asks_a_follower_hears_who_leads_and_where(cluster: Brokers) -> None:
     reply = produce(cluster.client(2))
 
@@ -133,6 +161,15 @@ def test_topics_and_partitions_that_do_not_exist_are_refused(cluster: Brokers) -
 
     assert produce(client, number=NUMBER + 1).code == ErrorCode.UNKNOWN_TOPIC_ID
     assert produce(client, index=1).code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_clients_do_not_write_to_internal_topics(cluster: Brokers) -> None:
+    """Only coordinators do: a forged record would be loaded as a group's state."""
+    cluster.apply(*topic("__consumer_offsets", 50, state(1, 2)))
+
+    assert produce(cluster.client(1), number=50).code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    log = cluster.nodes[1].partitions.of_topic("__consumer_offsets")[0].log
+    assert log.log_end_offset == 0
 
 
 @pytest.mark.parametrize(

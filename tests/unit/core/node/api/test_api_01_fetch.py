@@ -46,6 +46,45 @@ def test_committed_records_are_read_in_every_version(cluster: Brokers, version: 
     assert (reply.code, reply.partition.high_watermark) == (ErrorCode.NONE, 2)
 
 
+@pytest.mark.scenario("D3-R2")
+@pytest.mark.parametrize(
+    ("claimed", "error", "diverges"),
+    [
+        ({"current_leader_epoch": 0, "fetch_offset": 1}, ErrorCode.FENCED_LEADER_EPOCH, False),
+        ({"current_leader_epoch": 2, "fetch_offset": 1}, ErrorCode.UNKNOWN_LEADER_EPOCH, False),
+        (
+            {"current_leader_epoch": 1, "fetch_offset": 7, "last_fetched_epoch": 0},
+            ErrorCode.NONE,
+            True,
+        ),
+    ],
+)
+def test_a_followers_fetch_counts_only_after_its_epochs_were_compared(
+    cluster: Brokers, claimed: dict[str, Any], error: ErrorCode, diverges: bool
+) -> None:
+    """Whatever it says to hold is of another history: nothing of it moves the high watermark."""
+    cluster.elect(1, (1, 2))
+    cluster.run()
+    cluster.produce(1, "three")
+    leadership = cluster.partition(1).leadership
+    assert leadership is not None
+    known = leadership.followers[2].log_end_offset
+    assert known == 3
+
+    partition = FetchPartition(partition=0, partition_max_bytes=1_000_000, **claimed)
+    topic = FetchTopic(topic_id=topic_id(NUMBER), partitions=[partition])
+    state = ReplicaState(replica_id=2, replica_epoch=-1)
+    client = cluster.client(1)
+    cluster.nodes[1].connections.open[client.connection].is_member = True
+    reply = client.ask(FetchRequest(replica_state=state, topics=[topic]), 16)
+
+    assert reply.code == error
+    assert (reply.partition.diverging_epoch.epoch >= 0) == diverges
+    assert not reply.values
+    assert leadership.followers[2].log_end_offset == known, "it was counted"
+    assert cluster.high_watermark(1) == 3
+
+
 def test_a_reader_that_may_wait_is_answered_by_the_next_record(cluster: Brokers) -> None:
     reply = cluster.client(1).fetch(2, wait_ms=500)
     assert not reply.is_answered

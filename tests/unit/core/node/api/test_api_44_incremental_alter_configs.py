@@ -128,7 +128,10 @@ def test_a_resource_stands_or_falls_as_a_whole(node: Broker) -> None:
         (LOGGER, "1", ("root", SET, "DEBUG"), ErrorCode.INVALID_CONFIG),
         (LOGGER, "1", ("root", APPEND, "DEBUG"), ErrorCode.INVALID_REQUEST),
         (LOGGER, "2", ("root", SET, "DEBUG"), ErrorCode.INVALID_REQUEST),
-        (GROUP, "g", ("consumer.session.timeout.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "44999"), ErrorCode.INVALID_CONFIG),
+        (GROUP, "g", ("share.session.timeout.ms", SET, "45000"), ErrorCode.INVALID_CONFIG),
+        (GROUP, "g", ("consumer.session.timeout.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (GROUP, "", ("consumer.session.timeout.ms", SET, "50000"), ErrorCode.INVALID_REQUEST),
         (77, "x", ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
     ],
 )

@@ -16,6 +16,7 @@ from tidelog.core.node.broker.broker_lifecycle import (
     BrokerLifecycle,
     Refused,
 )
+from tidelog.core.node.broker.session_watch import SessionWatch
 from tidelog.core.node.controller.controller_channel import RETRY_MS
 from tidelog.core.node.settings import NodeSettings
 from tidelog.core.wire.links import NoAnswer, OnAnswer
@@ -52,6 +53,14 @@ class FakeNode(LoneLinks):
             cluster_id="cluster",
             identity=SimpleNamespace(directory_ids=(b"d" * 16,)),
             applied_end_offset=0,
+            is_active=False,
+            requests_sent=0,
+        )
+        self.session_watch = SessionWatch(
+            settings=self.settings,
+            metadata=cast("Any", self.metadata),
+            alarms=self.alarms,
+            trace=self.trace,
         )
         self.asked: list[tuple[Message, OnAnswer]] = []
         self.published = 0
@@ -63,6 +72,7 @@ class FakeNode(LoneLinks):
                 clean_broker_epoch=lambda: clean_broker_epoch, offline_directory_ids=list
             ),
             channel=cast("Any", self),
+            session_watch=self.session_watch,
             on_caught_up=self.publish_partitions,
             alarms=self.alarms,
             clock=self,

@@ -13,6 +13,10 @@ from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from tidelog.core.wire.messages.api_10_find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from tidelog.core.wire.messages.api_19_create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -71,6 +75,12 @@ class Stage:
         assert isinstance(answer, MetadataResponse)
         return [broker.node_id for broker in answer.brokers]
 
+    def coordinators(self, *groups: str) -> list[int]:
+        """As broker 2 has it."""
+        answer = self.ask(2, FindCoordinatorRequest(coordinator_keys=list(groups)), 4)
+        assert isinstance(answer, FindCoordinatorResponse)
+        return [each.node_id for each in answer.coordinators]
+
     def lose_leader(self, *killed: int) -> None:
         """Until a survivor has seen its connection to broker 1 end."""
         for node_id in killed:
@@ -110,6 +120,21 @@ def test_who_asks_before_the_election_hears_of_the_new_leader(stage: Stage) -> N
     assert stage.cluster.node(2).image.topics["orders"].partitions[0].leader == 1
 
     assert _leaders(stage.ask(2, _question("orders"))) == [2]
+
+
+def test_who_asks_for_a_coordinator_before_the_election_hears_of_the_next(stage: Stage) -> None:
+    """Told of the dead one, librdkafka asks again half a second later; others do not wait."""
+    names = [f"group-{number}" for number in range(20)]
+    homes = dict(zip(names, stage.coordinators(*names), strict=True))
+    lost, other = (next(name for name in names if homes[name] == node) for node in (1, 2))
+    stage.world.run_for(1_000)
+    stage.lose_leader(1)
+    began_ms = stage.world.now_ms
+
+    assert stage.coordinators(other) == [2]
+    assert stage.cluster.node(2).recent_departures.missed(stage.world.now_ms) == {1}
+    assert stage.coordinators(other, lost)[1] in (2, 3)
+    assert stage.world.now_ms - began_ms < HELD_MS
 
 
 def test_all_topics_are_a_question_about_the_lost_leader_as_well(stage: Stage) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidelog.core.model.errors import ErrorCode
+from tidelog.core.model.limits import STARTUP_GATE_REQUEST_BYTES
+from tidelog.core.node.broker import startup_gate
 from tidelog.core.wire.messages.api_03_metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -128,3 +130,61 @@ def test_a_client_that_has_gone_is_not_answered(stage: Stage) -> None:
     stage.world.run_until(lambda: not stage.cluster.node(1).startup_gate, within_ms=10_000)
 
     assert len(outcomes) == 1, "told nothing else"
+
+
+class TestBound:
+    """A starting broker keeps so many bytes of requests, and closes connections beyond."""
+
+    @pytest.fixture
+    def starting(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+        """Node 1 alone, without a majority, with room for three requests."""
+        body_bytes = 40
+        room = 3 * (STARTUP_GATE_REQUEST_BYTES + body_bytes)
+        monkeypatch.setattr(startup_gate, "STARTUP_GATE_BYTES_MAX", room)
+        for node_id in (1, 2, 3):
+            stage.cluster.kill(node_id)
+        stage.cluster.start(1)
+        return stage
+
+    def test_who_finds_it_full_is_disconnected_and_the_others_are_answered(
+        self, starting: Stage
+    ) -> None:
+        waiting = [starting.begin(1, _question()) for _ in range(3)]
+        starting.world.run_for(1_000)
+        assert waiting == [[], [], []]
+        gate = starting.cluster.node(1).startup_gate
+        gate.check()
+
+        refused = starting.begin(1, _question())
+        starting.world.run_until(lambda: bool(refused), within_ms=1_000)
+
+        assert isinstance(refused[0], CallFailed)
+        assert len(gate) == 3
+        starting.cluster.start(2)
+        starting.world.run_until(lambda: all(waiting), within_ms=10_000)
+        assert all(isinstance(outcomes[0], MetadataResponse) for outcomes in waiting)
+        assert gate.size_bytes == 0
+
+    def test_the_room_of_lost_connections_is_given_to_others(self, starting: Stage) -> None:
+        clients = []
+        for number in range(3):
+            client = WireClient(
+                world=starting.world,
+                network=starting.network,
+                name=f"client-{number}",
+                server="node-1",
+            )
+            client.call(_question(), VERSION, lambda _: None)
+            clients.append(client)
+        starting.world.run_for(1_000)
+        for client in clients:
+            client.disconnect()
+        starting.world.run_for(1_000)
+
+        waiting = starting.begin(1, _question())
+        starting.world.run_for(1_000)
+
+        assert waiting == []
+        gate = starting.cluster.node(1).startup_gate
+        assert len(gate) == 1
+        gate.check()

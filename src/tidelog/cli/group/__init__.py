@@ -1,0 +1,1 @@
+"""`tidelog group`: list, describe, reset and delete consumer groups."""

@@ -1,0 +1,1 @@
+"""The transaction coordinator's state: one machine for each partition of `__transaction_state`."""

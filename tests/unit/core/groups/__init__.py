@@ -1,0 +1,1 @@
+"""Groups: classic groups and their records."""
