@@ -125,11 +125,16 @@ def sent_headers(stage: Stage, broker_id: int, value: str) -> list[BatchHeader]:
     ]
 
 
-def produce_errors(stage: Stage, broker_id: int, value: str) -> list[int]:
-    """With which error codes a broker answered whoever sent this value."""
+def produce_errors(
+    stage: Stage, broker_id: int, value: str, *, partition: int | None = None
+) -> list[int]:
+    """With which error codes a broker answered whoever sent this value, to one partition or any."""
     found = []
     for asked, frame in list(stage.proxies[broker_id].answers):
-        if is_produce(asked) and value in produced(asked)[1]:
+        if not is_produce(asked):
+            continue
+        to_partition, values = produced(asked)
+        if value in values and partition in (None, to_partition):
             answer = read_answer(asked, frame)
             found.append(int(answer.responses[0].partition_responses[0].error_code))
     return found
