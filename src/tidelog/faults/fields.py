@@ -12,7 +12,7 @@ from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.faults.hosts import ANYONE, CLIENTS, ONE_CLIENT, Host
 
-PURPOSES = ("replica", "quorum", "controller", "probe")
+PURPOSES = ("replica", "quorum", "controller", "coordinator", "probe")
 
 REQUIRED: Any = object()
 Reader = Callable[[object], Any]

@@ -171,9 +171,20 @@ class HostedShard(Generic[Shard]):
             self._on_too_large(outcome, now_ms)
             return False
         for records, batch in batches:
-            offset = self._log.append(batch, leader_epoch=self.leader_epoch, wall_ms=wall_ms)
+            offset = self._log.append(
+                batch,
+                leader_epoch=self.leader_epoch,
+                wall_ms=wall_ms,
+                verification=outcome.verification,
+                transaction_version=outcome.transaction_version,
+            )
             if offset is None:
                 self._on_failed("nothing could be appended")
+                return False
+            if isinstance(offset, ErrorCode):
+                assert outcome.producer is not None, "only a transaction can be refused"
+                for reply_to, _ in outcome.replies:
+                    self._refuse(reply_to, offset)
                 return False
             self._apply(records, offset, wall_ms, outcome)
         return True

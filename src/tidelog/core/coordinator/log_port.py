@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.exceptions import TidelogError
 
 
@@ -36,5 +37,17 @@ class CoordinatorLog(Protocol):
         Raises CoordinatorLogUnreadable.
         """
 
-    def append(self, batch: bytearray, *, leader_epoch: int, wall_ms: int) -> int | None:
-        """The offset of its first record; None if it was not written."""
+    def append(
+        self,
+        batch: bytearray,
+        *,
+        leader_epoch: int,
+        wall_ms: int,
+        verification: object | None = None,
+        transaction_version: int = 0,
+    ) -> int | ErrorCode | None:
+        """The offset of its first record; None if it could not be written.
+
+        An error code: the batch belongs to a transaction that the log refuses. The first batch of
+        a transaction needs its verification, a marker has the version of its transaction.
+        """

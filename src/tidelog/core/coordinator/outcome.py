@@ -35,8 +35,12 @@ class Outcome:
     """Each record stands alone: they need not be in one batch."""
     producer: ProducerIdAndEpoch | None = None
     """Whose transaction the records belong to; they count when it commits."""
+    verification: object | None = None
+    """Of that transaction, for the log: its coordinator was asked, as the log keeps it in mind."""
     marker: EndTransactionMarker | None = None
     """Instead of records: the end of that producer's transaction in this partition."""
+    transaction_version: int = 0
+    """Of the transaction that the marker ends."""
     after_commit: list[object] = field(default_factory=list)
     """Work for others that must not begin before the high watermark has passed the records."""
     then: Callable[[int], Outcome] | None = None

@@ -58,7 +58,7 @@ def commit_offsets(
     now_ms: int,
 ) -> Outcome:
     """OffsetCommit: all offsets of a caller who may commit, one record each."""
-    refuse_partition: Callable[[PartitionKey], ErrorCode] = _any_partition
+    refuse_partition: Callable[[PartitionKey], ErrorCode] = any_partition
     group = shard.consumer.get(call.group_id)
     member = (call.member_id, call.group_instance_id, call.generation_id_or_member_epoch)
     if group is not None:
@@ -79,7 +79,9 @@ def commit_offsets(
         for partition in topic.partitions:
             error = refuse_partition((TopicId(bytes(topic.topic_id)), partition.partition_index))
             if error is ErrorCode.NONE:
-                error = _refuse_metadata(partition, shard.settings.metadata_characters_max)
+                error = refuse_metadata(
+                    partition.committed_metadata, shard.settings.metadata_characters_max
+                )
             answers.append(
                 OffsetCommitResponsePartition(
                     partition_index=partition.partition_index, error_code=error
@@ -95,7 +97,7 @@ def commit_offsets(
     return Outcome(records, [(reply_to, OffsetCommitResponse(topics=topics))])
 
 
-def _any_partition(_partition: PartitionKey) -> ErrorCode:
+def any_partition(_partition: PartitionKey) -> ErrorCode:
     return ErrorCode.NONE
 
 
@@ -118,8 +120,8 @@ def refused_commit(call: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitR
     )
 
 
-def _refuse_metadata(partition: OffsetCommitRequestPartition, characters_max: int) -> ErrorCode:
-    metadata = partition.committed_metadata
+def refuse_metadata(metadata: str | None, characters_max: int) -> ErrorCode:
+    """What is written beside an offset has a limit."""
     if metadata is None or 2 * len(metadata) <= characters_max:
         return ErrorCode.NONE
     characters = len(metadata.encode("utf-16-le", "surrogatepass")) // 2

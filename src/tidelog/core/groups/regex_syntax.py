@@ -1,13 +1,21 @@
-"""RE2's syntax, as a tree over the characters of topic names."""
+"""RE2's syntax, as a tree over the characters that names can have."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import Enum
-from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, hexdigits
+from string import (
+    ascii_letters,
+    ascii_lowercase,
+    ascii_uppercase,
+    digits,
+    hexdigits,
+    punctuation,
+)
 from typing import Final, NoReturn
 from unicodedata import category
+from unicodedata import name as character_name
 
 from tidelog.core.model.exceptions import TidelogError
 
@@ -75,20 +83,21 @@ Node = Characters | Assertion | Concatenation | Alternation | Repetition
 _PERL: Final = {
     "d": frozenset(digits),
     "w": frozenset(ascii_letters + digits + "_"),
-    "s": frozenset[str](),
+    "s": frozenset("\t\n\f\r "),
 }
+_PRINTED: Final = frozenset(ascii_letters + digits + punctuation)
 _POSIX: Final = {
     "alnum": frozenset(ascii_letters + digits),
     "alpha": frozenset(ascii_letters),
-    "ascii": ALPHABET,
-    "blank": frozenset[str](),
-    "cntrl": frozenset[str](),
+    "ascii": frozenset(map(chr, range(128))),
+    "blank": frozenset("\t "),
+    "cntrl": frozenset(map(chr, (*range(32), 127))),
     "digit": frozenset(digits),
-    "graph": ALPHABET,
+    "graph": _PRINTED,
     "lower": frozenset(ascii_lowercase),
-    "print": ALPHABET,
-    "punct": frozenset("._-"),
-    "space": frozenset[str](),
+    "print": _PRINTED | {" "},
+    "punct": frozenset(punctuation),
+    "space": frozenset("\t\n\v\f\r "),
     "upper": frozenset(ascii_uppercase),
     "word": _PERL["w"],
     "xdigit": frozenset(hexdigits),
@@ -110,21 +119,22 @@ _OCTAL: Final = re.compile(r"\\([1-7][0-7]{1,2}|0[0-7]{0,2})")
 _GROUP: Final = re.compile(r"\(\?(?:P?<([A-Za-z0-9_]+)>|([imsU]*)(-[imsU]+)?([:)]))")
 
 
-def parse_regex(pattern: str) -> Node:
-    """The tree of an expression."""
+def parse_regex(pattern: str, alphabet: frozenset[str] = ALPHABET) -> Node:
+    """The tree of an expression, over names that have no other characters than these."""
     if len(pattern) > PATTERN_LENGTH_MAX:
         raise InvalidRegex("expression too large")
-    return _Parser(pattern).parse()
+    return _Parser(pattern, alphabet).parse()
 
 
 class _Parser:
-    """Reads from left to right. `_at` is the next character, `_ignore_case` the flag in force."""
+    """Reads from left to right. `_at` is the next character, `_flags` are those in force."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, alphabet: frozenset[str]) -> None:
         self._pattern = pattern
+        self._alphabet = alphabet
         self._at = 0
         self._depth = 0
-        self._ignore_case = False
+        self._flags: frozenset[str] = frozenset()
         self._names: set[str] = set()
 
     def parse(self) -> Node:
@@ -215,18 +225,20 @@ class _Parser:
         self._at += 1
         if character in _ASSERTIONS and character in "^$":
             return Assertion(_ASSERTIONS[character])
-        return Characters(ALPHABET) if character == "." else self._literal(character)
+        if character != ".":
+            return self._literal(character)
+        return Characters(self._alphabet if "s" in self._flags else self._alphabet - {"\n"})
 
     def _literal(self, character: str) -> Characters:
         return Characters(self._folded({character}))
 
     def _folded(self, characters: set[str] | frozenset[str]) -> frozenset[str]:
-        if self._ignore_case:
+        if "i" in self._flags:
             characters = {form for it in characters for form in (it.lower(), it.upper())}
-        return ALPHABET & characters
+        return self._alphabet & characters
 
     def _group(self) -> Node | None:
-        before = self._ignore_case
+        before = self._flags
         if not self._pattern.startswith("(?", self._at):
             self._at += 1
         else:
@@ -238,8 +250,7 @@ class _Parser:
                     self._refuse("duplicate capture group name")
                 self._names.add(found[1])
             else:
-                on, off = found[2], found[3] or ""
-                self._ignore_case = ("i" in on or before) and "i" not in off
+                self._flags = (before | {*found[2]}) - {*(found[3] or "")}
                 if found[4] == ")":
                     return None
         self._depth += 1
@@ -250,7 +261,7 @@ class _Parser:
             self._refuse("missing closing )")
         self._at += 1
         self._depth -= 1
-        self._ignore_case = before
+        self._flags = before
         return node
 
     def _escape(self) -> Node:
@@ -268,10 +279,10 @@ class _Parser:
         if letter.lower() in _PERL:
             self._at += 2
             allowed = _PERL[letter.lower()]
-            return allowed if letter.islower() else ALPHABET - allowed
+            return self._alphabet & allowed if letter.islower() else self._alphabet - allowed
         if letter == "C":
             self._at += 2
-            return ALPHABET
+            return self._alphabet
         if (found := self._take(_PROPERTY)) is not None:
             return self._property(found)
         return self._folded({self._escaped_character(letter)})
@@ -282,13 +293,16 @@ class _Parser:
         if name not in known | {each[0] for each in known if len(each) == 2}:
             self._refuse("invalid character class range")
         if name == "Any":
-            allowed = ALPHABET
+            allowed = self._alphabet
         elif name in ("Latin", "Greek"):
-            allowed = frozenset(ascii_letters if name == "Latin" else "")
+            prefix = f"{name.upper()} "
+            allowed = frozenset(
+                each for each in self._alphabet if character_name(each, "").startswith(prefix)
+            )
         else:
-            allowed = frozenset(each for each in ALPHABET if category(each).startswith(name))
+            allowed = frozenset(each for each in self._alphabet if category(each).startswith(name))
         is_negated = (found[1] == "P") != bool(found[3])
-        return ALPHABET - allowed if is_negated else allowed
+        return self._alphabet - allowed if is_negated else allowed
 
     def _escaped_character(self, letter: str) -> str:
         if (found := self._take(_HEX)) is not None:
@@ -315,7 +329,7 @@ class _Parser:
             is_first = False
             allowed |= self._class_item()
         self._at += 1
-        return ALPHABET - allowed if is_negated else ALPHABET & allowed
+        return self._alphabet - allowed if is_negated else self._alphabet & allowed
 
     def _class_item(self) -> frozenset[str]:
         """A named class, an escaped one, a character or a range."""
@@ -323,7 +337,7 @@ class _Parser:
             if found[2] not in _POSIX:
                 self._refuse("invalid character class range")
             named = _POSIX[found[2]]
-            return ALPHABET - named if found[1] else named
+            return self._alphabet - named if found[1] else self._alphabet & named
         letter = self._pattern[self._at + 1 : self._at + 2]
         if self._next == "\\" and letter.lower() in (*_PERL, "p"):
             return self._class_escape()
@@ -335,7 +349,8 @@ class _Parser:
         high = self._class_character()
         if high < low:
             self._refuse("invalid character class range")
-        return self._folded({each for each in map(chr, range(128)) if low <= each <= high})
+        forms = {form for it in self._alphabet for form in (it, it.lower(), it.upper())}
+        return self._folded({each for each in forms if low <= each <= high})
 
     def _class_character(self) -> str:
         if self._next == "\\":

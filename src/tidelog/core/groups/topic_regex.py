@@ -1,10 +1,10 @@
-"""Regular expressions over topic names, matched in time that grows with the name only.
+"""Regular expressions over names, matched in time that grows with the name only.
 
-Members of a group write these, so no expression may hold the coordinator: Python's `re`
-backtracks, and a few characters can keep it busy for hours. Here an expression becomes a small
-automaton that looks at every character once. The syntax is RE2's, which Kafka uses: no
-back-references, no look-around. A name must match as a whole. Only the characters of topic names
-count, so every class is a set of at most 65 of them.
+Clients write these, so no expression may hold a coordinator: Python's `re` backtracks, and a few
+characters can keep it busy for hours. Here an expression becomes a small automaton that looks at
+every character once. The syntax is RE2's, which Kafka uses: no back-references, no look-around. A
+name must match as a whole. Only the characters that names have count, so every class is a small
+set: of topic names at most 65, of transactional ids those that occur.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from string import ascii_letters, digits
 from typing import Final
 
 from tidelog.core.groups.regex_syntax import (
+    ALPHABET,
     Alternation,
     Assertion,
     AssertionKind,
@@ -50,12 +51,12 @@ State = tuple[frozenset[int], str]
 class TopicRegex:
     """One expression. `step` through a name from `start`, then ask whether it `accepts`."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, alphabet: frozenset[str] = ALPHABET) -> None:
         self.pattern = pattern
         self._program: list[_Instruction] = []
         accept = self._emit(_Instruction())
         self._accept = accept
-        entry = self._compile(parse_regex(pattern), accept)
+        entry = self._compile(parse_regex(pattern, alphabet), accept)
         self.start: State = (frozenset((entry,)), "")
         self._transitions: dict[tuple[State, str], State] = {}
         self.work = len(self._program)
@@ -144,6 +145,20 @@ class TopicRegex:
                 break
             then = entry
         return then
+
+
+class AnyNameRegex:
+    """One expression over names with any characters; it is compiled again when new ones occur."""
+
+    def __init__(self, pattern: str) -> None:
+        self._alphabet = ALPHABET
+        self._regex = TopicRegex(pattern)
+
+    def matches(self, name: str) -> bool:
+        if not self._alphabet.issuperset(name):
+            self._alphabet |= frozenset(name)
+            self._regex = TopicRegex(self._regex.pattern, self._alphabet)
+        return self._regex.matches(name)
 
 
 def _holds(kind: AssertionKind, last: str, following: str) -> bool:

@@ -108,16 +108,6 @@ NOT_YET = (
     _later(INT, "replica.socket.receive.buffer.bytes", 65_536),
     _later(INT, "replication.quota.window.num", 11, 1),
     _later(INT, "replication.quota.window.size.seconds", 1, 1),
-    _later(INT, "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, 1),
-    _later(INT, "transaction.max.timeout.ms", 900_000, 1),
-    _later(BOOLEAN, "transaction.partition.verification.enable", True, None, CLUSTER),
-    _later(INT, "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, 1),
-    _later(INT, "transaction.state.log.load.buffer.size", 5_242_880, 1),
-    _later(INT, "transaction.state.log.min.isr", 2, 1),
-    _later(INT, "transaction.state.log.num.partitions", 50, 1),
-    _later(SHORT, "transaction.state.log.replication.factor", 3, 1),
-    _later(INT, "transaction.state.log.segment.bytes", 104_857_600, 1),
-    _later(INT, "transactional.id.expiration.ms", 604_800_000, 1),
 )
 
 OF_KAFKA_ALONE = (

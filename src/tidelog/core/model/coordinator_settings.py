@@ -1,4 +1,4 @@
-"""The settings of group coordinators: members' limits, and the topic that holds their records."""
+"""The settings of coordinators: limits of groups and transactions, and their internal topics."""
 
 from __future__ import annotations
 
@@ -127,6 +127,58 @@ COORDINATORS = (
     _setting(
         *(_INT, "offsets.topic.segment.bytes", 100 * MIB),
         "Segment size of __consumer_offsets.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000),
+        "How often transactions that are open for too long are looked for, and aborted.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.max.timeout.ms", 900_000),
+        "The longest timeout that a transactional producer may ask for.",
+        1,
+    ),
+    Setting(
+        name="transaction.partition.verification.enable",
+        type=SettingType.BOOLEAN,
+        default=True,
+        about="Whether leaders ask a transaction's coordinator before its first batch is written.",
+        update=Update.CLUSTER_WIDE,
+    ),
+    _setting(
+        *(_INT, "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000),
+        "How often transactional ids are looked for that nobody has used for long.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.state.log.load.buffer.size", 5 * MIB),
+        "Read at once while a coordinator loads; more than 256 KiB are never read in one turn.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.state.log.min.isr", 2),
+        "The minimum of __transaction_state; unless set, 1 in clusters of one or two brokers.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.state.log.num.partitions", 50),
+        "Partitions of __transaction_state.",
+        1,
+    ),
+    _setting(
+        *(_SHORT, "transaction.state.log.replication.factor", 3),
+        "Replicas of __transaction_state; unless it is set, no more than there are brokers.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transaction.state.log.segment.bytes", 100 * MIB),
+        "Segment size of __transaction_state.",
+        1,
+    ),
+    _setting(
+        *(_INT, "transactional.id.expiration.ms", 604_800_000),
+        "How long a transactional id is remembered that nobody uses.",
         1,
     ),
 )

@@ -58,6 +58,9 @@ INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
 SEQUENCE_MODULUS = 2**31
 """Sequences run from 0 to 2**31 - 1 and then from 0 again."""
+PRODUCER_EPOCH_MAX = 2**15 - 1
+EPOCH_PER_TRANSACTION = 2
+"""The transaction version from which on every transaction has a producer epoch of its own."""
 
 assert BATCH_BYTES_MAX < REQUEST_BYTES_MAX, "a request can carry the largest batch"
 assert REQUEST_BYTES_MAX < PARTIAL_FRAMES_BYTES_MAX, "one connection can always complete its frame"

@@ -19,6 +19,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.node.api import HANDLERS, api_00_produce, refuse_stranger
 from tidelog.core.node.api.api_00_produce import ParkedProduce
+from tidelog.core.node.api.api_27_write_txn_markers import MarkerWrite
 from tidelog.core.node.broker.broker_lifecycle import BrokerLifecycle
 from tidelog.core.node.broker.producer_ids import ProducerIds
 from tidelog.core.node.broker.recent_departures import RecentDepartures
@@ -32,8 +33,12 @@ from tidelog.core.node.connections.request_timeouts import RequestTimeouts
 from tidelog.core.node.controller.active_controller import ActiveController
 from tidelog.core.node.controller.controller_channel import ControllerChannel
 from tidelog.core.node.controller.forwarder import Forwarder
+from tidelog.core.node.coordinators.broker_links import BrokerLinks
 from tidelog.core.node.coordinators.group_coordinator import GroupCoordinator
 from tidelog.core.node.coordinators.internal_topics import InternalTopics
+from tidelog.core.node.coordinators.topic_coordinator import CoordinatorParts
+from tidelog.core.node.coordinators.transaction_coordinator import TransactionCoordinator
+from tidelog.core.node.coordinators.transaction_verifier import TransactionVerifier
 from tidelog.core.node.events import NodeStarted, NodeStopped
 from tidelog.core.node.fetch.fetch_sessions import FetchSessions
 from tidelog.core.node.metadata import cluster_view
@@ -95,7 +100,7 @@ class Node:
         )
         self.alarms = Alarms()
         self.timeouts = RequestTimeouts()
-        self.newly_parked: list[ParkedProduce] = []
+        self.newly_parked: list[ParkedProduce | MarkerWrite] = []
         self.dirty_fetches: list[ParkedForData] = []
         self.fetch_bytes_max = settings.integer("fetch.max.bytes")
         self.fetch_sessions = FetchSessions(
@@ -228,7 +233,7 @@ class Node:
             channel=self.controller_channel,
             alarms=self.alarms,
         )
-        self.group_coordinator = GroupCoordinator(
+        parts = CoordinatorParts(
             settings=self.settings,
             image=self.image,
             partitions=self.partitions,
@@ -236,9 +241,27 @@ class Node:
             alarms=self.alarms,
             wall_ms=self.wall_ms,
             trace=self.trace,
-            random=self.random,
+        )
+        self.broker_links = BrokerLinks(
+            node_id=self.settings.node_id,
+            image=self.image,
+            links=self.links,
+            alarms=self.alarms,
+            clock=self,
+            handle=self._handle,
+        )
+        self.group_coordinator = GroupCoordinator(parts, random=self.random)
+        self.transaction_coordinator = TransactionCoordinator(
+            parts, links=self.broker_links, producer_ids=self.producer_ids, clock=self
+        )
+        self.transaction_verifier = TransactionVerifier(
+            image=self.image,
+            links=self.broker_links,
+            partition_of=self.transaction_coordinator.partition_of,
         )
         self._unsettled_groups = self.group_coordinator.runtime.unsettled
+        self._unsettled_transactions = self.transaction_coordinator.runtime.unsettled
+        self._markers = self.transaction_coordinator.markers
 
     def _metadata_port(self) -> MetadataPort:
         return MetadataPort(
@@ -358,6 +381,9 @@ class Node:
         peer = self.connections.open.get(connection)
         if peer is None or peer.is_failed:
             return
+        if peer.held is not None:
+            peer.held.append(bytearray(frame))
+            return
         try:
             header = read_request_header(frame)
             api_key, version, correlation_id, client_id, body_position = header
@@ -442,8 +468,7 @@ class Node:
         if not self.broker_lifecycle.is_caught_up:
             self.broker_lifecycle.end_of_tick(now_ms)
         self._settle_partitions(now_ms)
-        if self._unsettled_groups:
-            self.group_coordinator.runtime.settle()
+        self._settle_coordinators(now_ms)
         if self.internal_topics.is_due:
             self.internal_topics.settle(now_ms)
         if self.forwarder.waiting_for_image:
@@ -464,6 +489,22 @@ class Node:
 
     # What the API files use
 
+    def hold(self, request: Request) -> None:
+        """What the same connection sends behind this request waits until `release`."""
+        if request.connection is not None:
+            request.connection.hold()
+
+    def release(self, request: Request, now_ms: int) -> None:
+        """The request is done: go on with what waits behind it."""
+        connection = request.connection
+        if connection is None:
+            return
+        waiting = connection.release()
+        while waiting and connection.held is None:
+            self.on_frame(connection.id, memoryview(waiting.popleft()), now_ms)
+        if waiting and connection.held is not None:
+            connection.held.extendleft(reversed(waiting))
+
     def partition(self, topic: str, index: int) -> Partition | None:
         return self.partitions.find(topic, index)
 
@@ -480,6 +521,8 @@ class Node:
             self.replica_manager.on_change(change, now_ms)
             self.recent_departures.on_change(change, now_ms)
             self.group_coordinator.on_change(change, now_ms)
+            self.transaction_coordinator.on_change(change, now_ms)
+            self.broker_links.on_change(change, now_ms)
             self.internal_topics.on_change()
 
     def on_log_failed(self, log: Log) -> None:
@@ -506,6 +549,7 @@ class Node:
         self.broker_lifecycle.check()
         self.producer_ids.check()
         self.group_coordinator.check()
+        self.transaction_coordinator.check()
         self.session_watch.check()
         for connection in self.connections.open.values():
             first = connection.queue[0] if connection.queue else None
@@ -542,6 +586,19 @@ class Node:
                 self.isr_changes.settle(now_ms)
             if not self.partitions.touched:  # a controller on this node answers at once
                 return
+
+    def _settle_coordinators(self, now_ms: int) -> None:
+        """Answers that waited for a high watermark; what they lead to may move another one."""
+        while True:
+            if self._unsettled_groups:
+                self.group_coordinator.runtime.settle()
+            if self._unsettled_transactions:
+                self.transaction_coordinator.runtime.settle()
+            if self._markers.is_due:
+                self._markers.settle(now_ms)
+            if not self.partitions.touched:
+                return
+            self._settle_partitions(now_ms)
 
     def _resign_when_left(self, now_ms: int) -> None:
         """The last thing before the end: others may elect a controller without waiting for us."""

@@ -1,9 +1,11 @@
 """How batches get into a log: checked, given their offsets, written at the end, remembered.
 
 The hot path of a Produce: one header, one checksum, one walk over the records, one producer lookup,
-one write. A refusal is a
-value and leaves no trace in the log. `Log` takes the public functions as methods.
+one write. A refusal is a value and leaves no trace in the log. `Log` takes the public functions as
+methods.
 """
+
+# Size: every way into a log on one page: from clients, from coordinators, from the leader.
 
 from __future__ import annotations
 
@@ -17,12 +19,14 @@ from tidelog.core.storage.producers import RememberedBatch
 from tidelog.core.storage.record_validation import checked_records
 from tidelog.core.storage.segment import Segment
 from tidelog.core.storage.validation import BatchRefusal, RecordErrors
+from tidelog.core.storage.verification import NOT_REQUIRED, Verification
 from tidelog.core.wire.control_records import EndTransactionMarker
 from tidelog.core.wire.record_batch import (
     CONTROL_BIT,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
     LOG_APPEND_TIME_BIT,
+    TRANSACTIONAL_BIT,
     BatchHeader,
     CorruptBatch,
     batches,
@@ -65,19 +69,27 @@ class OffsetsOutOfOrder(TidelogError):
 
 
 def append_as_leader(
-    log: Log, view: memoryview, *, leader_epoch: int, wall_ms: int, from_client: bool = True
+    log: Log,
+    view: memoryview,
+    *,
+    leader_epoch: int,
+    wall_ms: int,
+    from_client: bool = True,
+    verification: Verification | None = NOT_REQUIRED,
+    transaction_version: int = 0,
 ) -> Appended:
     """Give the batch the next offsets and write it; `view` is changed in place.
 
     A client sends exactly one batch. The broker itself may append several at once, control
-    batches among them; sequences are not checked then.
+    batches among them; sequences are not checked then. The first batch of a transaction needs the
+    verification that was begun for it; a marker is judged by the version of its transaction.
     """
     if log.failed is not None:
         return _storage_error(log.failed)
     try:
         if from_client:
-            return _append_from_client(log, view, leader_epoch, wall_ms)
-        return _append_own(log, view, leader_epoch, wall_ms)
+            return _append_from_client(log, view, leader_epoch, wall_ms, verification)
+        return _append_own(log, view, leader_epoch, wall_ms, verification, transaction_version)
     except DiskError as error:
         log.fail(error)
         return _storage_error(str(error))
@@ -125,7 +137,13 @@ def append_as_follower(
 # The leader.
 
 
-def _append_from_client(log: Log, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+def _append_from_client(
+    log: Log,
+    view: memoryview,
+    leader_epoch: int,
+    wall_ms: int,
+    verification: Verification | None,
+) -> Appended:
     if len(view) < HEADER_BYTES or (
         header := read_header(view)
     ).batch_length + LENGTH_PREFIX_BYTES != len(view):
@@ -150,7 +168,10 @@ def _append_from_client(log: Log, view: memoryview, leader_epoch: int, wall_ms: 
         if header.attributes & LOG_APPEND_TIME_BIT:
             log_append_time_ms = wall_ms
     if header.producer_id >= 0:
-        verdict = log.producers.decide(header)
+        if verification is NOT_REQUIRED or not header.attributes & TRANSACTIONAL_BIT:
+            verdict = log.producers.decide(header)
+        else:
+            verdict = log.producers.decide_first(header, verification)
         if verdict is not None:
             return _not_appended(verdict, header)
     base_offset = log.log_end_offset
@@ -175,7 +196,14 @@ def _prepare(
     return view, read_header(view)
 
 
-def _append_own(log: Log, view: memoryview, leader_epoch: int, wall_ms: int) -> Appended:
+def _append_own(
+    log: Log,
+    view: memoryview,
+    leader_epoch: int,
+    wall_ms: int,
+    verification: Verification | None,
+    transaction_version: int,
+) -> Appended:
     found = validation.split_batches(view)
     if isinstance(found, BatchRefusal):
         return _refused(found)
@@ -189,7 +217,12 @@ def _append_own(log: Log, view: memoryview, leader_epoch: int, wall_ms: int) -> 
         except CorruptBatch as error:
             return _refused(BatchRefusal(ErrorCode.INVALID_RECORD, str(error)))
         if header.producer_id >= 0:
-            code = log.producers.decide_from_coordinator(header, marker)
+            code = log.producers.decide_from_coordinator(
+                header,
+                marker,
+                verification=verification,
+                transaction_version=transaction_version,
+            )
             if code is not None:
                 return _not_appended(code, header)
         markers.append(marker)

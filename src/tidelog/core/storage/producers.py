@@ -13,7 +13,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
-from tidelog.core.model.limits import DEDUP_BATCHES, SEQUENCE_MODULUS
+from tidelog.core.model.limits import (
+    DEDUP_BATCHES,
+    EPOCH_PER_TRANSACTION,
+    PRODUCER_EPOCH_MAX,
+    SEQUENCE_MODULUS,
+)
+from tidelog.core.storage.verification import NOT_REQUIRED, Verification
 from tidelog.core.wire.control_records import EndTransactionMarker
 from tidelog.core.wire.record_batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
 
@@ -97,16 +103,80 @@ class ProducerStates:
     Invariant: `_open` and `_unreplicated` are sorted by first offset.
     """
 
-    __slots__ = ("_open", "_unreplicated", "by_id")
+    __slots__ = ("_open", "_unreplicated", "by_id", "verifications")
 
     def __init__(self) -> None:
         self.by_id: dict[int, ProducerStateEntry] = {}
+        self.verifications: dict[int, Verification] = {}
+        """By producer id; of leaders only, in memory only."""
         self._open: dict[int, int] = {}
         """Transactions without a marker: first offset -> producer id."""
         self._unreplicated: dict[int, int] = {}
         """Transactions whose marker is above the high watermark: first offset -> their end."""
 
+    # Verification.
+
+    def has_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transaction of the producer in this epoch has written here and is open."""
+        producer = self.by_id.get(producer_id)
+        return (
+            producer is not None
+            and producer.producer_epoch == producer_epoch
+            and producer.transaction_first_offset is not None
+        )
+
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        *,
+        adds_partition: bool,
+        wall_ms: int,
+    ) -> Verification | None:
+        """Before the first append of a transaction; None: it is open here, no need to ask."""
+        if self.has_transaction(producer_id, producer_epoch):
+            return None
+        known = self.verifications.get(producer_id)
+        if known is None:
+            known = self.verifications[producer_id] = Verification(
+                producer_epoch, sequence, adds_partition=adds_partition, start_wall_ms=wall_ms
+            )
+        else:
+            known.repeat(producer_epoch, sequence)
+        return known
+
+    def _refuse_unverified(
+        self, header: BatchHeader, verification: Verification | None
+    ) -> ErrorCode | None:
+        """A transactional batch is the first of its transaction here: was it verified?"""
+        producer_id = header.producer_id
+        if verification is NOT_REQUIRED or self.has_transaction(producer_id, header.producer_epoch):
+            return None
+        producer = self.by_id.get(producer_id)
+        if producer is not None and header.producer_epoch < producer.producer_epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if verification is None or self.verifications.get(producer_id) is not verification:
+            return ErrorCode.INVALID_TXN_STATE
+        if header.base_sequence < 0:  # a coordinator's
+            return None
+        is_unknown = producer is None or not producer.batches
+        if verification.adds_partition and header.base_sequence != 0 and is_unknown:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if header.base_sequence > verification.lowest_sequence:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return None
+
     # Deciding.
+
+    def decide_first(
+        self, header: BatchHeader, verification: Verification | None
+    ) -> ErrorCode | RememberedBatch | None:
+        """The same for a transactional batch, which may be the first of its transaction here."""
+        verdict = self.decide(header)
+        if isinstance(verdict, RememberedBatch):
+            return verdict
+        return self._refuse_unverified(header, verification) or verdict
 
     def decide(self, header: BatchHeader) -> ErrorCode | RememberedBatch | None:
         """None: append it. A batch: it is a retry of that one. Otherwise the refusal."""
@@ -130,16 +200,34 @@ class ProducerStates:
         return self._decide_transaction(producer, header)
 
     def decide_from_coordinator(
-        self, header: BatchHeader, marker: EndTransactionMarker | None
+        self,
+        header: BatchHeader,
+        marker: EndTransactionMarker | None,
+        *,
+        verification: Verification | None = NOT_REQUIRED,
+        transaction_version: int = 0,
     ) -> ErrorCode | None:
         """Brokers' own writes carry no sequences; only epochs are compared."""
         producer = self.by_id.get(header.producer_id)
+        if marker is None and header.attributes & TRANSACTIONAL_BIT:
+            refusal = self._refuse_unverified(header, verification)
+            if refusal is not None:
+                return refusal
         if producer is None:
             return None
         if header.producer_epoch < producer.producer_epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if marker is None:
             return self._decide_transaction(producer, header)
+        if (
+            transaction_version >= EPOCH_PER_TRANSACTION
+            and header.producer_epoch == producer.producer_epoch
+            and producer.transaction_first_offset is not None
+            and header.producer_epoch < PRODUCER_EPOCH_MAX
+        ):
+            # Each transaction has an epoch of its own, and its marker the next one: this marker
+            # ended the transaction before, and would end the open one with it.
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         known = producer.coordinator_epoch
         if known is not None and marker.coordinator_epoch < known:
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -168,6 +256,8 @@ class ProducerStates:
                 return None
             return self._apply_marker(producer, header, base_offset, marker)
         producer.adopt_epoch(header.producer_epoch)
+        if self.verifications:
+            self.verifications.pop(header.producer_id, None)
         count = header.last_offset_delta + 1
         sequence = header.base_sequence
         next_sequence = (sequence + count) % SEQUENCE_MODULUS if sequence >= 0 else 0
@@ -190,6 +280,9 @@ class ProducerStates:
         marker: EndTransactionMarker,
     ) -> AbortedTransaction | None:
         first_offset = producer.transaction_first_offset
+        verification = self.verifications.get(header.producer_id)
+        if verification is not None and verification.is_ended_by(header.producer_epoch):
+            del self.verifications[header.producer_id]
         producer.adopt_epoch(header.producer_epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.transaction_first_offset = None
@@ -239,6 +332,9 @@ class ProducerStates:
         ]
         for producer_id in idle:
             del self.by_id[producer_id]
+        for producer_id, verification in list(self.verifications.items()):
+            if wall_ms - verification.start_wall_ms >= expiration_ms:
+                del self.verifications[producer_id]
         return len(idle)
 
     def load(self, producers: Iterable[ProducerStateEntry]) -> None:

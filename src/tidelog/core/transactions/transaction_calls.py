@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
 from tidelog.core.transactions.transaction_metadata import Partition
+
+PartitionErrors = dict[Partition, ErrorCode]
+
+
+def _as_it_is(answer: object) -> object:
+    return answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +37,8 @@ class AddPartitionsCall:
     producer: ProducerIdAndEpoch
     partitions: frozenset[Partition]
     client_version: int
+    answer: Callable[[ErrorCode], object] = _as_it_is
+    """How the caller wants to hear it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,7 @@ class VerifyPartitionsCall:
     transactional_id: str
     producer: ProducerIdAndEpoch
     partitions: frozenset[Partition]
+    answer: Callable[[PartitionErrors], object] = _as_it_is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +72,6 @@ class ProducerAnswer(NamedTuple):
 
 
 NEEDS_PRODUCER_ID = ProducerAnswer(ErrorCode.NONE, None, True)
-
-PartitionErrors = dict[Partition, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

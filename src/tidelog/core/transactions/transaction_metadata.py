@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION, PRODUCER_EPOCH_MAX
 from tidelog.core.transactions.transaction_state import (
     PREPARED,
     TransactionStatus,
@@ -17,13 +18,10 @@ from tidelog.core.transactions.transaction_state import (
 
 Partition = tuple[str, int]
 
-PRODUCER_EPOCH_MAX: Final = 2**15 - 1
 NO_EPOCH: Final = -1
 """Of an id that has just been made, and of a producer that had none before."""
 CLASSIC: Final = 0
 """The transaction version of clients that add every partition by themselves."""
-EPOCH_PER_TRANSACTION: Final = 2
-"""The transaction version from which on every transaction has a producer epoch of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
-from tidelog.core.transactions.transaction_metadata import (
-    EPOCH_PER_TRANSACTION,
-    NO_EPOCH,
-    PRODUCER_EPOCH_MAX,
-    TransactionMetadata,
-)
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION, PRODUCER_EPOCH_MAX
+from tidelog.core.transactions.transaction_metadata import NO_EPOCH, TransactionMetadata
 from tidelog.core.transactions.transaction_state import TransactionStatus
 
 _S = TransactionStatus
@@ -31,7 +27,14 @@ def refuse_identity(
 
 
 def refuse_expected(metadata: TransactionMetadata, expected: ProducerIdAndEpoch) -> ErrorCode:
-    """A producer that begins again must be the last one, or retry after its epochs ran out."""
+    """A producer that begins again must be the last one, or retry after its epochs ran out.
+
+    While a transaction is open only its own producer may: its epoch shows that it is no retry.
+    Kafka aborts the transaction before it refuses, so a fenced producer ends that of its successor.
+    """
+    is_own = expected == (metadata.producer_id, metadata.producer_epoch)
+    if metadata.status is _S.ONGOING and not is_own:
+        return ErrorCode.PRODUCER_FENCED
     is_retry_after_rotation = (
         expected.producer_id == metadata.previous_producer_id
         and expected.producer_epoch >= PRODUCER_EPOCH_MAX - 1

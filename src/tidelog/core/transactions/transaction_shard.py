@@ -16,6 +16,7 @@ from tidelog.core.coordinator.outcome import Outcome, ReplyTo
 from tidelog.core.coordinator.record import CoordinatorRecord
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION
 from tidelog.core.transactions import transaction_rules as rules
 from tidelog.core.transactions.held_calls import HOLD_MS_MAX, HeldCall, HeldCalls
 from tidelog.core.transactions.transaction_calls import (
@@ -29,7 +30,6 @@ from tidelog.core.transactions.transaction_calls import (
     VerifyPartitionsCall,
 )
 from tidelog.core.transactions.transaction_metadata import (
-    EPOCH_PER_TRANSACTION,
     NO_EPOCH,
     TransactionMetadata,
     new_transactional_id,
@@ -232,42 +232,40 @@ class TransactionShard:
         return decided
 
     def add_partitions(self, call: AddPartitionsCall, reply_to: ReplyTo, now_ms: int) -> Outcome:
-        """Answers an `ErrorCode`."""
+        """Answers what the call makes of an `ErrorCode`."""
         metadata = self.by_id.get(call.transactional_id)
         if metadata is not None and metadata.is_prepared:
             return self._hold(call, self.add_partitions, reply_to, now_ms)
         error = rules.refuse_identity(metadata, call.producer)
         if metadata is None or error is not ErrorCode.NONE:
-            return _reply(reply_to, error)
+            return _reply(reply_to, call.answer(error))
         is_open = metadata.status is TransactionStatus.ONGOING
         if is_open and call.partitions <= metadata.partitions:
-            return _reply(reply_to, ErrorCode.NONE)
+            return _reply(reply_to, call.answer(ErrorCode.NONE))
         added = metadata.with_partitions(
             call.partitions, client_version=call.client_version, wall_ms=self._wall_ms(now_ms)
         )
         outcome = self._write(call.transactional_id, added)
-        outcome.replies.append((reply_to, ErrorCode.NONE))
+        outcome.replies.append((reply_to, call.answer(ErrorCode.NONE)))
         return outcome
 
     def verify_partitions(
         self, call: VerifyPartitionsCall, reply_to: ReplyTo, now_ms: int
     ) -> Outcome:
-        """Answers `PartitionErrors`."""
+        """Answers what the call makes of `PartitionErrors`."""
         metadata = self.by_id.get(call.transactional_id)
         error = rules.refuse_identity(metadata, call.producer)
         if metadata is None or error is not ErrorCode.NONE:
-            return _reply(reply_to, _for_all(call, error))
+            return _reply(reply_to, call.answer(_for_all(call, error)))
         if metadata.is_prepared:
             return self._hold(call, self.verify_partitions, reply_to, now_ms)
-        return _reply(
-            reply_to,
-            {
-                partition: ErrorCode.NONE
-                if partition in metadata.partitions
-                else ErrorCode.TRANSACTION_ABORTABLE
-                for partition in call.partitions
-            },
-        )
+        errors = {
+            partition: ErrorCode.NONE
+            if partition in metadata.partitions
+            else ErrorCode.TRANSACTION_ABORTABLE
+            for partition in call.partitions
+        }
+        return _reply(reply_to, call.answer(errors))
 
     def end(self, call: EndTransactionCall, reply_to: ReplyTo, now_ms: int) -> Outcome:
         """Answers a `ProducerAnswer`, when the decision is committed; markers follow."""
@@ -328,9 +326,9 @@ class TransactionShard:
         """Decide again when the markers are written."""
         refusal: object = ProducerAnswer(_CONCURRENT)
         if isinstance(call, AddPartitionsCall):
-            refusal = _CONCURRENT
+            refusal = call.answer(_CONCURRENT)
         elif isinstance(call, VerifyPartitionsCall):
-            refusal = _for_all(call, _CONCURRENT)
+            refusal = call.answer(_for_all(call, _CONCURRENT))
         held = HeldCall(
             lambda now_ms: decide(call, reply_to, now_ms), reply_to, refusal, now_ms + HOLD_MS_MAX
         )

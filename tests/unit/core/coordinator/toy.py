@@ -41,7 +41,15 @@ class MemoryLog:
             position = end_position
         return b""
 
-    def append(self, batch: bytearray, *, leader_epoch: int, wall_ms: int) -> int | None:
+    def append(
+        self,
+        batch: bytearray,
+        *,
+        leader_epoch: int,
+        wall_ms: int,
+        verification: object | None = None,
+        transaction_version: int = 0,
+    ) -> int | None:
         if self.is_broken or leader_epoch != self.leader_epoch:
             return None
         base_offset = self.log_end_offset

@@ -10,7 +10,7 @@ from hypothesis.strategies import from_regex, recursive, sampled_from, text
 
 from tidelog.core.groups.regex_resolution import SLICE_WORK, RegexJob
 from tidelog.core.groups.regex_syntax import InvalidRegex
-from tidelog.core.groups.topic_regex import INSTRUCTIONS_MAX, TopicRegex
+from tidelog.core.groups.topic_regex import INSTRUCTIONS_MAX, AnyNameRegex, TopicRegex
 
 NAME = "abcB01._-"
 atoms = sampled_from(
@@ -127,3 +127,33 @@ def test_any_text_is_an_expression_or_is_refused(pattern: str) -> None:
         TopicRegex(pattern).matches("topic-1")
     except InvalidRegex:
         return
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "is_match"),
+    [
+        (".*", "job/1 é", True),
+        ("job/.*", "job/1", True),
+        ("job[^/]+", "job/1", False),
+        (r"job\s1", "job 1", True),
+        (r"job\S1", "job 1", False),
+        (r"job\W1", "job/1", True),
+        ("job[[:punct:]]1", "job:1", True),
+        ("job[[:space:]]1", "job:1", False),
+        (r"\p{Greek}+", "αβγ", True),
+        (r"\p{Latin}+", "é", True),
+        (r"\pL+", "éα", True),
+        ("[α-γ]+", "αβγ", True),
+        ("(?i)É", "é", True),
+        ("(?i)[à-ü]+", "É", True),
+        ("a.b", "a\nb", False),
+        ("(?s)a.b", "a\nb", True),
+        ("(?s:a.)b.", "a\nb\n", False),
+        ("[^x]", "\n", True),
+        ("a{2}", "aa", True),
+    ],
+)
+def test_names_may_have_any_characters(pattern: str, name: str, is_match: bool) -> None:
+    regex = AnyNameRegex(pattern)
+    assert regex.matches("") is (pattern == ".*")
+    assert regex.matches(name) is is_match

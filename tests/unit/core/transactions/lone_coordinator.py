@@ -12,6 +12,7 @@ from tidelog.core.coordinator.runtime import CoordinatorRuntime
 from tidelog.core.model.alarms import Alarms
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION
 from tidelog.core.model.trace import ListTrace
 from tidelog.core.transactions.transaction_calls import (
     AddPartitionsCall,
@@ -21,7 +22,7 @@ from tidelog.core.transactions.transaction_calls import (
     ProducerAnswer,
     VerifyPartitionsCall,
 )
-from tidelog.core.transactions.transaction_metadata import CLASSIC, EPOCH_PER_TRANSACTION, Partition
+from tidelog.core.transactions.transaction_metadata import CLASSIC, Partition
 from tidelog.core.transactions.transaction_shard import TransactionSettings, TransactionShard
 from tidelog.core.transactions.transaction_state import TransactionStatus
 

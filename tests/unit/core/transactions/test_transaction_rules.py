@@ -6,11 +6,8 @@ import pytest
 
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
-from tidelog.core.transactions.transaction_metadata import (
-    CLASSIC,
-    EPOCH_PER_TRANSACTION,
-    TransactionMetadata,
-)
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION
+from tidelog.core.transactions.transaction_metadata import CLASSIC, TransactionMetadata
 from tidelog.core.transactions.transaction_rules import judge_end
 from tidelog.core.transactions.transaction_state import NEXT, TransactionStatus, become
 

@@ -7,16 +7,13 @@ import pytest
 from tests.unit.core.transactions.lone_coordinator import LoneCoordinator, given, status
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ProducerIdAndEpoch
+from tidelog.core.model.limits import EPOCH_PER_TRANSACTION, PRODUCER_EPOCH_MAX
 from tidelog.core.transactions.transaction_calls import (
     NEEDS_PRODUCER_ID,
     MarkersDue,
     ProducerAnswer,
 )
-from tidelog.core.transactions.transaction_metadata import (
-    CLASSIC,
-    EPOCH_PER_TRANSACTION,
-    PRODUCER_EPOCH_MAX,
-)
+from tidelog.core.transactions.transaction_metadata import CLASSIC
 from tidelog.core.transactions.transaction_records import transaction_record
 from tidelog.core.transactions.transaction_state import TransactionStatus as Status
 from tidelog.core.wire.records import NewRecord, build

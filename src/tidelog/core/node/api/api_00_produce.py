@@ -7,6 +7,10 @@ in-sync replicas `acks=all` is refused before anything is appended. Kafka's
 NOT_ENOUGH_REPLICAS_AFTER_APPEND cannot happen: the high watermark does not pass a batch while there
 are too few, so the request times out.
 
+The first batch of a transaction waits until its coordinator has said that the partition belongs to
+it (coordinators/transaction_verifier.py). What the same connection sends behind it waits as well,
+as in Kafka, which takes one request of a connection at a time.
+
 A broker that stood still for so long that others may lead by now appends nothing until it has heard
 from the controller (broker/session_watch.py); its clients look the leader up and try again.
 """
@@ -18,6 +22,11 @@ from typing import TYPE_CHECKING
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.topic_name import INTERNAL_TOPICS
 from tidelog.core.node.connections.request import Request
+from tidelog.core.node.coordinators.produce_verification import (
+    ProduceVerification,
+    Verified,
+    for_producers,
+)
 from tidelog.core.node.replicas.partition_lookup import (
     endpoints_of,
     leader_of,
@@ -26,6 +35,8 @@ from tidelog.core.node.replicas.partition_lookup import (
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.log_append import Appended
 from tidelog.core.storage.validation import BatchRefusal, single_batch
+from tidelog.core.storage.verification import NOT_REQUIRED, Verification
+from tidelog.core.transactions.transaction_calls import PartitionErrors
 from tidelog.core.wire.fast_fields import INT, Endpoint, Topic
 from tidelog.core.wire.produce_fast import (
     ProduceCall,
@@ -50,7 +61,6 @@ VERSIONS = range(3, 14)
 ADVERTISED = range(14)
 ZSTD = 4
 ZSTD_FROM = 7
-ABORTABLE_FROM = 11
 LENGTH_POSITION = 8
 MAGIC_POSITION = 16
 ATTRIBUTES_POSITION = 22
@@ -65,6 +75,7 @@ WITHOUT_LOG_START = frozenset(
 )
 
 _NONE = ErrorCode.NONE
+SEVERAL_PRODUCERS = "a transactional request has records of several producers"
 UNCONFIRMED = "the broker was paused and has not heard yet whether it still leads"
 
 
@@ -132,18 +143,26 @@ class ParkedProduce:
 
 def handle(node: Node, request: Request, now_ms: int) -> None:
     assert request.body is not None
-    version = request.version
-    call = decode_produce(request.body, version)
+    call = decode_produce(request.body, request.version)
     acks = call.acks
     if acks not in (ACKS_ALL, 0, 1):
-        code = ErrorCode.INVALID_REQUIRED_ACKS
-        _answer(node, request, [(t, [_refused(i, code) for i, _ in ps]) for t, ps in call.topics])
+        _refuse_all(node, request, call, ErrorCode.INVALID_REQUIRED_ACKS)
         return
     if not node.session_watch.is_confirmed:
         _refuse_unconfirmed(node, request, call)
         return
+    if call.transactional_id is not None:
+        _verify(node, request, call, call.transactional_id, now_ms)
+        return
+    _append_and_answer(node, request, call, None, now_ms)
+
+
+def _append_and_answer(
+    node: Node, request: Request, call: ProduceCall, verified: Verified | None, now_ms: int
+) -> None:
+    """`verified` has what is known of the partitions of a transactional request."""
+    version, acks = request.version, call.acks
     wall_ms = node.wall_ms(now_ms)
-    is_transactional = call.transactional_id is not None
     topics: Answers = []
     waits: list[Wait] = []
     has_error = False
@@ -155,9 +174,19 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
                 answers.append(_unhosted(node, topic, index))
                 has_error = True
                 continue
+            verification: Verification | None = NOT_REQUIRED
+            if verified is not None:
+                verdict = verified.get((topic, index))
+                if isinstance(verdict, ErrorCode):
+                    code, message = for_producers(verdict, version)
+                    answers.append(_refused(index, code)._replace(error_message=message))
+                    has_error = True
+                    continue
+                verification = verdict
             answer, end_offset = _append(
-                node, partition, index, records, version, wall_ms, is_transactional, acks
-            )
+                node, partition, index, records, version, wall_ms, verification,
+                verified is not None, acks,
+            )  # fmt: skip
             answers.append(answer)
             if end_offset is None:
                 has_error = True
@@ -177,14 +206,56 @@ def handle(node: Node, request: Request, now_ms: int) -> None:
         _park(node, parked)
 
 
+def _verify(
+    node: Node, request: Request, call: ProduceCall, transactional_id: str, now_ms: int
+) -> None:
+    """Append at once where the transaction is open already; otherwise ask its coordinator."""
+    version = request.version
+    verification = ProduceVerification(node, call, version=version, wall_ms=node.wall_ms(now_ms))
+    if len(verification.producers) > 1:
+        _refuse_all(node, request, call, ErrorCode.INVALID_PRODUCER_ID_MAPPING, SEVERAL_PRODUCERS)
+        return
+    if not verification.unknown:
+        _append_and_answer(node, request, call, verification.verified, now_ms)
+        return
+    assert request.body is not None
+    body = bytearray(request.body)
+    node.hold(request)
+
+    def on_verified(errors: PartitionErrors, now_ms: int) -> None:
+        verification.note(errors)
+        copied = decode_produce(memoryview(body), version)
+        if node.session_watch.is_confirmed:
+            _append_and_answer(node, request, copied, verification.verified, now_ms)
+        else:  # the broker stood still while it waited for the answer
+            _refuse_unconfirmed(node, request, copied)
+        node.release(request, now_ms)
+
+    (producer,) = verification.producers
+    node.transaction_verifier.verify(
+        transactional_id,
+        producer,
+        verification.unknown,
+        adds_partitions=verification.adds_partitions,
+        then=on_verified,
+        now_ms=now_ms,
+    )
+
+
 def _refuse_unconfirmed(node: Node, request: Request, call: ProduceCall) -> None:
     """Others may lead by now, so nobody is named."""
     if call.acks == 0:
         request.close(UNCONFIRMED)
         return
-    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    _refuse_all(node, request, call, ErrorCode.NOT_LEADER_OR_FOLLOWER, UNCONFIRMED)
+
+
+def _refuse_all(
+    node: Node, request: Request, call: ProduceCall, code: ErrorCode, message: str | None = None
+) -> None:
+    """The same refusal for every partition."""
     topics = [
-        (topic, [_refused(index, code)._replace(error_message=UNCONFIRMED) for index, _ in parts])
+        (topic, [_refused(index, code)._replace(error_message=message) for index, _ in parts])
         for topic, parts in call.topics
     ]
     _answer(node, request, topics)
@@ -197,6 +268,7 @@ def _append(
     records: memoryview | None,
     version: int,
     wall_ms: int,
+    verification: Verification | None,
     is_transactional: bool,
     acks: int,
 ) -> tuple[ProducePartitionAnswer, int | None]:
@@ -213,7 +285,7 @@ def _append(
         refused = _refused(index, ErrorCode.NOT_ENOUGH_REPLICAS)
         return refused._replace(log_start_offset=partition.log.log_start_offset), None
     result = partition.log.append_as_leader(
-        batch, leader_epoch=partition.leader_epoch, wall_ms=wall_ms
+        batch, leader_epoch=partition.leader_epoch, wall_ms=wall_ms, verification=verification
     )
     if result.error is not _NONE:
         return _append_refused(node, partition, index, result), None
@@ -258,11 +330,6 @@ def _refuse_batch(
         if partition.log.failed is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if attributes & TRANSACTIONAL_BIT:
-        # Transactions are not coordinated here yet, so no transaction can be verified.
-        if version >= ABORTABLE_FROM:
-            return ErrorCode.TRANSACTION_ABORTABLE
-        return ErrorCode.INVALID_TXN_STATE
     return _NONE
 
 

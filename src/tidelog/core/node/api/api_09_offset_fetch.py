@@ -15,7 +15,7 @@ from tidelog.core.groups.offset_operations import fetch_offsets, unknown_offset
 from tidelog.core.metadata.image import ClusterImage
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import ZERO_TOPIC_ID, TopicId
-from tidelog.core.node.coordinators.group_coordinator import GroupCall
+from tidelog.core.node.coordinators.topic_coordinator import CoordinatorCall
 from tidelog.core.wire.messages.api_09_offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -76,11 +76,11 @@ def _single_group(call: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 
 def _call(
     group: OffsetFetchRequestGroup, require_stable: bool, version: int
-) -> GroupCall[OffsetFetchResponseGroup]:
+) -> CoordinatorCall[GroupShard, OffsetFetchResponseGroup]:
     def fetch(shard: GroupShard, reply_to: ReplyTo, now_ms: int) -> Outcome:
         return fetch_offsets(shard, group, require_stable=require_stable, reply_to=reply_to)
 
-    return GroupCall(group.group_id, fetch, lambda error: _refused(group, error, version))
+    return CoordinatorCall(group.group_id, fetch, lambda error: _refused(group, error, version))
 
 
 def _refused(

@@ -26,8 +26,8 @@ class Connection:
     """One peer. Invariant: at most UNANSWERED_REQUESTS_MAX requests are in the queue."""
 
     __slots__ = (
-        "client_software", "connections", "has_begun_proof", "id", "is_failed", "is_flushing",
-        "is_member", "is_paused", "peer", "proof", "queue",
+        "client_software", "connections", "has_begun_proof", "held", "id", "is_failed",
+        "is_flushing", "is_member", "is_paused", "peer", "proof", "queue",
     )  # fmt: skip
 
     def __init__(self, connections: Connections, id_: int, peer: str) -> None:
@@ -41,6 +41,8 @@ class Connection:
         self.proof: ScramServer | None = None
         """Of a connection that is about to prove it."""
         self.has_begun_proof = False
+        self.held: deque[bytearray] | None = None
+        """Requests that came behind one that must be finished first; None: there is none."""
         self.is_paused = False
         self.is_flushing = False
         self.is_failed = False
@@ -49,7 +51,23 @@ class Connection:
         self.queue.append(request)
         if len(self.queue) >= UNANSWERED_REQUESTS_MAX and not self.is_paused:
             self.is_paused = True
+            if self.held is None:
+                self.connections.outbox.pause_reading(self.id)
+
+    def hold(self) -> None:
+        """What comes from now on waits; no more is read from the peer than is on its way."""
+        assert self.held is None, "held once"
+        self.held = deque()
+        if not self.is_paused:
             self.connections.outbox.pause_reading(self.id)
+
+    def release(self) -> deque[bytearray]:
+        """What has come meanwhile, in order."""
+        assert self.held is not None
+        held, self.held = self.held, None
+        if not self.is_paused and not self.is_failed:
+            self.connections.outbox.resume_reading(self.id)
+        return held
 
     def begin_proof(self, proof: ScramServer) -> None:
         self.proof, self.has_begun_proof = proof, False
@@ -99,7 +117,8 @@ class Connection:
                 outbox.reply(self.id, parts)
         if self.is_paused and len(queue) < RESUME_BELOW:
             self.is_paused = False
-            outbox.resume_reading(self.id)
+            if self.held is None:
+                outbox.resume_reading(self.id)
 
 
 class Connections:

@@ -9,7 +9,17 @@ from tidelog.core.model.errors import ErrorCode
 from tidelog.core.replication.partition import Partition
 from tidelog.core.storage.disk import DiskError, read_slice
 from tidelog.core.storage.log import Log
+from tidelog.core.storage.verification import Verification
 from tidelog.core.wire.record_batch import CorruptBatch
+
+PRODUCER_REFUSALS = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    }
+)
+"""The log is sound: it refuses the producer's transaction."""
 
 
 class PartitionLog:
@@ -56,15 +66,31 @@ class PartitionLog:
                 self._on_log_failed(log)
             raise CoordinatorLogUnreadable(str(error)) from error
 
-    def append(self, batch: bytearray, *, leader_epoch: int, wall_ms: int) -> int | None:
+    def append(
+        self,
+        batch: bytearray,
+        *,
+        leader_epoch: int,
+        wall_ms: int,
+        verification: object | None = None,
+        transaction_version: int = 0,
+    ) -> int | ErrorCode | None:
         if not self.is_led_in(leader_epoch):
             return None
+        assert verification is None or isinstance(verification, Verification)
         partition = self._partition
         appended = partition.log.append_as_leader(
-            memoryview(batch), leader_epoch=leader_epoch, wall_ms=wall_ms, from_client=False
+            memoryview(batch),
+            leader_epoch=leader_epoch,
+            wall_ms=wall_ms,
+            from_client=False,
+            verification=verification,
+            transaction_version=transaction_version,
         )
-        if appended.error is not ErrorCode.NONE:
-            self._on_log_failed(partition.log)
-            return None
-        self._touch(partition)
-        return appended.base_offset
+        if appended.error is ErrorCode.NONE:
+            self._touch(partition)
+            return appended.base_offset
+        if partition.log.failed is None and appended.error in PRODUCER_REFUSALS:
+            return appended.error
+        self._on_log_failed(partition.log)
+        return None

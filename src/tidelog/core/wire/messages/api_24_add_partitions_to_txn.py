@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (api key 24): partitions that a transaction is going to write to.
 
 Clients use versions 0 to 3; from version 4 on brokers ask for many transactions at once, and
-whether a partition belongs to one. Only clients of ours use it.
+whether a partition belongs to one.
 """
 
 from __future__ import annotations

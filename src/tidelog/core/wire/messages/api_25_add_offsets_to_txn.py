@@ -1,7 +1,4 @@
-"""AddOffsetsToTxn (api key 25): a group whose offsets a transaction is going to commit.
-
-Only clients of ours use it.
-"""
+"""AddOffsetsToTxn (api key 25): a group whose offsets a transaction is going to commit."""
 
 from __future__ import annotations
 

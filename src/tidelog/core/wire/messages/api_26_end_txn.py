@@ -1,7 +1,6 @@
 """EndTxn (api key 26): commit or abort, the one word that decides about a transaction.
 
-From version 5 on the answer gives the producer a new epoch for its next transaction. Only clients
-of ours use it.
+From version 5 on the answer gives the producer a new epoch for its next transaction.
 """
 
 from __future__ import annotations

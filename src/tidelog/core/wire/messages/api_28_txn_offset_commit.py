@@ -1,7 +1,6 @@
 """TxnOffsetCommit (api key 28): offsets of a group that count when their transaction commits.
 
-Version 3 names the member of the group, 5 adds the group to the transaction by itself. Only clients
-of ours use it.
+Version 3 names the member of the group, 5 adds the group to the transaction by itself.
 """
 
 from __future__ import annotations

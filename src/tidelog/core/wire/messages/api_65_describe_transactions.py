@@ -1,7 +1,4 @@
-"""DescribeTransactions (api key 65): what coordinators know of transactions.
-
-Only clients of ours use it.
-"""
+"""DescribeTransactions (api key 65): what coordinators know of transactions."""
 
 from __future__ import annotations
 

@@ -78,14 +78,25 @@ def test_a_topic_that_cannot_be_made_is_waited_for_and_no_longer() -> None:
 
 
 @pytest.mark.parametrize("version", api.VERSIONS[4:])
-def test_nobody_coordinates_transactions_yet(version: int) -> None:
-    call = FindCoordinatorRequest(coordinator_keys=["g", "h"], key_type=1)
-    response = Broker().ask(api, call, FindCoordinatorResponse, version)
+def test_transactional_ids_have_a_coordinator_and_a_topic_of_their_own(version: int) -> None:
+    broker = LoneBroker({"transaction.state.log.num.partitions": "2"})
+    call = FindCoordinatorRequest(coordinator_keys=["g", "h"], key_type=api.TRANSACTION_KEY)
+    response = broker.ask(call, version)
 
     assert [each.key for each in response.coordinators] == ["g", "h"]
-    for each in response.coordinators:
-        assert each.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert (each.node_id, each.host, each.port) == (-1, "", -1)
+    assert {each.error_code for each in response.coordinators} == {ErrorCode.NONE}
+    assert {each.node_id for each in response.coordinators} == {broker.node.settings.node_id}
+    topic = broker.node.image.topics["__transaction_state"]
+    assert len(topic.partitions) == 2
+    assert "__consumer_offsets" not in broker.node.image.topics
+
+
+def test_nobody_coordinates_share_groups() -> None:
+    call = FindCoordinatorRequest(coordinator_keys=["g"], key_type=api.SHARE_KEY)
+    (only,) = Broker().ask(api, call, FindCoordinatorResponse, 6).coordinators
+
+    assert only.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (only.node_id, only.host, only.port) == (-1, "", -1)
 
 
 @pytest.mark.parametrize(("version", "key_type"), [(1, 9), (3, 2), (5, 2), (6, 9)])

@@ -1,9 +1,11 @@
-"""InitProducerId: ids that nobody had before, and what is said to transactional producers."""
+"""InitProducerId: ids that nobody had before, and the epochs of transactional ids."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.unit.core.node.coordinators.lone_broker import LoneBroker
+from tests.unit.core.node.coordinators.transaction_broker import TransactionBroker
 from tests.unit.core.node.given import Broker
 from tidelog.core.metadata.records import ProducerIdsRecord
 from tidelog.core.model.errors import ErrorCode
@@ -103,8 +105,6 @@ def test_no_id_is_given_twice_when_blocks_run_out() -> None:
         (request("tx", timeout_ms=0), 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         (request("tx", timeout_ms=-1), 5, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         (request("tx", timeout_ms=900_001), 5, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
-        (request("tx", timeout_ms=900_000), 5, ErrorCode.NOT_COORDINATOR),
-        (request("tx"), 0, ErrorCode.NOT_COORDINATOR),
     ],
 )
 def test_the_first_reason_to_refuse(
@@ -115,3 +115,49 @@ def test_the_first_reason_to_refuse(
     assert answer.error_code == error
     identity = (answer.producer_id, answer.producer_epoch)
     assert identity == ((0, 0) if error == ErrorCode.NONE else (-1, -1))
+
+
+@pytest.mark.scenario("D1-S2")
+def test_a_transactional_id_keeps_its_number_and_gets_the_next_epoch() -> None:
+    broker = TransactionBroker()
+
+    answers = [broker.init(timeout_ms=900_000, version=version) for version in api.VERSIONS]
+
+    assert {answer.error_code for answer in answers} == {ErrorCode.NONE}
+    assert len({answer.producer_id for answer in answers}) == 1
+    assert [answer.producer_epoch for answer in answers] == list(range(len(answers)))
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(3, ErrorCode.INVALID_PRODUCER_EPOCH), (4, ErrorCode.PRODUCER_FENCED)],
+)
+def test_whoever_was_fenced_gets_no_epoch(version: int, code: ErrorCode) -> None:
+    broker = TransactionBroker()
+    zombie = broker.producer()
+    broker.producer()
+
+    answer = broker.init(expected=zombie, version=version)
+
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
+
+
+def test_another_broker_coordinates_the_id() -> None:
+    answer = LoneBroker().ask(request("tx"), 5)
+
+    assert answer.error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_fenced_producer_does_not_end_the_transaction_of_its_successor() -> None:
+    """Kafka refuses it, too, but aborts that transaction first."""
+    broker = TransactionBroker()
+    zombie = broker.producer()
+    successor = broker.producer()
+    broker.add(successor, 0)
+    assert broker.produce(successor) == ErrorCode.NONE
+
+    assert broker.init(expected=zombie).error_code == ErrorCode.PRODUCER_FENCED
+
+    assert broker.produce(successor, sequence=1) == ErrorCode.NONE
+    assert broker.end(successor).error_code == ErrorCode.NONE
+    assert broker.last_stable_offset() == 3
