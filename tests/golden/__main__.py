@@ -24,6 +24,7 @@ from tests.golden.documentation import FILE, documentation
 from tests.golden.explained import explanation, unexplained
 from tests.golden.group_cases import GROUP_CASES
 from tests.golden.recordings import Steps
+from tests.golden.transaction_cases import TRANSACTION_CASES
 from tests.kafka import KAFKA_VERSION, unavailable_reason
 
 
@@ -44,6 +45,7 @@ def rounds(pattern: str) -> list[Round]:
     coordinated = [case for case in COORDINATED_CASES.values() if fnmatchcase(case.name, pattern)]
     together = [case for case in CLUSTER_CASES.values() if fnmatchcase(case.name, pattern)]
     groups = [case for case in GROUP_CASES.values() if fnmatchcase(case.name, pattern)]
+    transactions = [case for case in TRANSACTION_CASES.values() if fnmatchcase(case.name, pattern)]
     every = [
         Round(
             what="",
@@ -64,6 +66,13 @@ def rounds(pattern: str) -> list[Round]:
             cases=coordinated,
             kafka=live.coordinating_kafka,
             tidelog=live.coordinating_tidelog,
+            run_all=live.run_all,
+        ),
+        Round(
+            what=" transactions",
+            cases=transactions,
+            kafka=live.kafka_with_transactions,
+            tidelog=live.tidelog_with_transactions,
             run_all=live.run_all,
         ),
         Round(
@@ -129,7 +138,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def record(cases: Sequence[Case], kafka_says: Mapping[str, Steps]) -> int:
     """Store what Kafka said; recordings of cases that were not run are kept."""
     kept = {**recordings.load(), **kafka_says}
-    every = [CASES, GROUP_CASES, COORDINATED_CASES, CLUSTER_CASES]
+    every = [CASES, GROUP_CASES, COORDINATED_CASES, TRANSACTION_CASES, CLUSTER_CASES]
     recordings.save(kept, [case for cases in every for case in cases.values()])
     print(f"{len(cases)} cases recorded in {recordings.DIRECTORY.name}/")
     return 0

@@ -117,6 +117,10 @@ def _batch(data: bytes, position: int, header: BatchHeader) -> dict[str, Any]:
     fields["crc_is_valid"] = crc_is_valid(data, position, header)
     fields["size_bytes"] = header.size_bytes if header.compression == NONE else "<compressed>"
     if header.is_control:
+        fields["contents"] = [
+            {"offset": record.offset, "key": _hex(record.key), "value": _hex(record.value)}
+            for record in iterate(data, position)
+        ]
         return fields
     fields["contents"] = [
         {
@@ -131,6 +135,11 @@ def _batch(data: bytes, position: int, header: BatchHeader) -> dict[str, Any]:
         for record in iterate(data, position)
     ]
     return fields
+
+
+def _hex(data: bytes | memoryview | None) -> str | None:
+    """What a control record says: version and type in its key, coordinator epoch in its value."""
+    return None if data is None else bytes(data).hex()
 
 
 __all__ = [

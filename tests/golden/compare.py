@@ -15,6 +15,7 @@ NAMING_FIELDS = (
     "api_key",
     "group_id",
     "member_id",
+    "transactional_id",
     "name",
     "topic",
     "topic_name",

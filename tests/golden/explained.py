@@ -59,6 +59,10 @@ def versions(stem: str, *numbers: int) -> tuple[str, ...]:
 
 _BROKER = "describe-configs-of-the-broker-v4"
 _BROKER_SETTING = "results/resource_name=1/configs/name="
+_FENCED_BUT_NOT_ENDED = tuple(
+    f"transaction_states/{TOPIC}/{field}"
+    for field in ("producer_epoch", "transaction_state", f"topics/{TOPIC}")
+)
 _PRODUCED = f"responses/{TOPIC}/partition_responses/index=0"
 _END_OFFSET = f"topics/{TOPIC}/partitions/partition_index=0/offset"
 
@@ -131,6 +135,11 @@ _WITH_MESSAGES = (
     "produce-wrap-around-with-a-gap-v13",
     "produce-wrong-crc-v13",
     "produce-wrong-crc-v9",
+    *versions("transactions-produce-after-an-end-of-the-new-protocol", 12, 13),
+    *versions("transactions-produce-of-a-damaged-batch", 11, 13),
+    *versions("transactions-produce-of-a-marker", 11, 13),
+    "transactions-produce-of-a-plain-batch-in-a-transaction-v13",
+    *versions("transactions-produce-with-a-gap-in-the-sequence", 11, 12, 13),
 )
 
 EXPLAINED: tuple[Explained, ...] = (
@@ -144,8 +153,8 @@ EXPLAINED: tuple[Explained, ...] = (
     ),
     Explained(
         title="Fewer APIs",
-        reason="Tidelog advertises only the APIs that it serves, Kafka also those for groups, "
-        "transactions, security and tiered storage.",
+        reason="Tidelog advertises only the APIs that it serves, Kafka also those for share and "
+        "Streams groups, security and quotas.",
         cases=_WITH_VERSIONS,
         fields=tuple(f"api_keys/api_key={key}" for key in MISSING_APIS),
         only_missing=True,
@@ -163,11 +172,13 @@ EXPLAINED: tuple[Explained, ...] = (
     ),
     Explained(
         title="Internal topics fit the cluster",
-        reason="A single Kafka with default settings cannot make __consumer_offsets, which wants "
-        "three replicas, so it coordinates nothing. Tidelog makes it with as many replicas as "
-        "there are brokers, up to three, and holds the first question until it is there.",
+        reason="A single Kafka with default settings cannot make __consumer_offsets and "
+        "__transaction_state, which want three replicas, so it coordinates nothing. Tidelog makes "
+        "them with as many replicas as there are brokers, up to three, and holds the first "
+        "question until they are there.",
         cases=(
             *versions("find-coordinator-of-a-group", 0, 3),
+            *versions("find-coordinator-of-a-transactional-id", 1, 6),
             *versions("find-coordinator-of-two-groups", 4, 6),
         ),
         fields=(
@@ -183,6 +194,8 @@ EXPLAINED: tuple[Explained, ...] = (
             "coordinators/1/host",
             "coordinators/1/node_id",
             "coordinators/1/port",
+            "coordinators/node_id=1",
+            "coordinators/node_id=-1",
         ),
     ),
     Explained(
@@ -282,6 +295,23 @@ EXPLAINED: tuple[Explained, ...] = (
         fields=(ANSWER,),
     ),
     Explained(
+        title="AddPartitionsToTxn without a transaction",
+        reason="Brokers ask coordinators for many transactions at once. Tidelog answers a request "
+        "for none; Kafka never does.",
+        cases=versions("transactions-add-partitions-to-txn-of-no-transactions", 4, 5),
+        fields=(ANSWER,),
+    ),
+    Explained(
+        title="A fenced producer leaves its successor alone",
+        reason="InitProducerId with an outdated epoch, while another producer has a transaction "
+        "open under the same transactional id: both refuse it, but Kafka aborts the other's "
+        "transaction first. kafka-python asks so by itself when it was fenced.",
+        cases=versions(
+            "transactions-init-producer-id-with-an-open-transaction-and-an-older-epoch", 3, 5
+        ),
+        fields=_FENCED_BUT_NOT_ENDED,
+    ),
+    Explained(
         title="One resource twice in AlterConfigs",
         reason="Tidelog refuses a resource that comes twice (INVALID_REQUEST) and decides the "
         "others; Kafka fails inside and never answers.",
@@ -339,29 +369,6 @@ EXPLAINED: tuple[Explained, ...] = (
         cases=("cluster-unregister-broker-that-is-away-v0",),
         fields=(f"topics/{TOPIC}/partitions/partition_index=0/eligible_leader_replicas/0",),
         only_missing=True,
-    ),
-    Explained(
-        title="No coordinators of transactions",
-        reason="Tidelog does not coordinate transactions yet, and says so "
-        "(COORDINATOR_NOT_AVAILABLE), whatever internal topics it might have.",
-        cases=versions("coordinated-find-coordinator-of-a-transactional-id", 1, 6),
-        fields=(
-            "error_code",
-            "host",
-            "node_id",
-            "port",
-            "coordinators/node_id=1",
-            "coordinators/node_id=-1",
-        ),
-    ),
-    Explained(
-        title="No transactional producers",
-        reason="Without a coordinator a transactional id is refused (NOT_COORDINATOR).",
-        cases=(
-            *versions("coordinated-init-producer-id-of-a-transactional-producer", 0, 5),
-            *versions("coordinated-init-producer-id-with-an-id-that-nobody-has", 3, 5),
-        ),
-        fields=("error_code", "producer_epoch", "producer_id"),
     ),
     Explained(
         title="Another target for a partition on the move",

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 MISSING_APIS: dict[int, str] = {
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit",
     29: "DescribeAcls",
     30: "CreateAcls",
     31: "DeleteAcls",
@@ -20,8 +15,6 @@ MISSING_APIS: dict[int, str] = {
     49: "AlterClientQuotas",
     50: "DescribeUserScramCredentials",
     51: "AlterUserScramCredentials",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
     76: "ShareGroupHeartbeat",
     77: "ShareGroupDescribe",
     78: "ShareFetch",

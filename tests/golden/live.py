@@ -58,25 +58,32 @@ COORDINATED_SETTINGS = {
 """One broker can have its internal topics, and their only partitions are loaded before a case."""
 
 
+TRANSACTION_SETTINGS = {
+    **COORDINATED_SETTINGS,
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+"""The same, whose groups begin at once, and whose transactions do not outlive their timeouts."""
+
+
 @contextmanager
-def coordinating_kafka() -> Iterator[Broker]:
+def coordinating_kafka(settings: Mapping[str, str] = COORDINATED_SETTINGS) -> Iterator[Broker]:
     """A fresh Apache Kafka that coordinates groups and transactions."""
-    settings = {**KAFKA_SETTINGS, **COORDINATED_SETTINGS}
-    with KafkaBroker(settings=settings, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
+    every = {**KAFKA_SETTINGS, **settings}
+    with KafkaBroker(settings=every, java_options=["-XX:TieredStopAtLevel=1"]) as kafka:
         broker = SocketBroker(kafka.host, kafka.port)
         _wait_for_producer_ids(broker)
-        _wait_for_coordinators(broker)
+        wait_for_coordinators(broker)
         yield broker
 
 
 @contextmanager
-def coordinating_tidelog() -> Iterator[Broker]:
+def coordinating_tidelog(settings: Mapping[str, str] = COORDINATED_SETTINGS) -> Iterator[Broker]:
     """A fresh Tidelog process with the same settings."""
-    with (
-        TemporaryDirectory(prefix="tidelog-") as directory,
-        BrokerProcess(directory=Path(directory), settings=COORDINATED_SETTINGS) as process,
-    ):
-        yield SocketBroker(process.host, process.port)
+    with tidelog(settings) as broker:
+        wait_for_coordinators(broker)
+        yield broker
 
 
 @contextmanager
@@ -97,6 +104,14 @@ def tidelog_with_groups() -> AbstractContextManager[Broker]:
     return tidelog(GROUP_SETTINGS)
 
 
+def kafka_with_transactions() -> AbstractContextManager[Broker]:
+    return coordinating_kafka(TRANSACTION_SETTINGS)
+
+
+def tidelog_with_transactions() -> AbstractContextManager[Broker]:
+    return coordinating_tidelog(TRANSACTION_SETTINGS)
+
+
 def _wait_for_producer_ids(broker: Broker) -> None:
     """The first block of producer ids comes from the controller a moment after the first wish."""
     talk = Talk(broker, "warm-up")
@@ -105,15 +120,14 @@ def _wait_for_producer_ids(broker: Broker) -> None:
     talk.close()
 
 
-def _wait_for_coordinators(broker: Broker) -> None:
+def wait_for_coordinators(broker: Broker) -> None:
     """The first question makes the internal topics; a moment later they are led and loaded."""
     talk = Talk(broker, "warm-up")
     for key_type in (0, 1):
-        while talk.quietly("FindCoordinator", 3, key="warm-up", key_type=key_type)["error_code"]:
-            broker.pause(10)
-    init = {"transactional_id": "warm-up", "transaction_timeout_ms": 60_000}
-    while talk.quietly("InitProducerId", 4, **init)["error_code"]:
-        broker.pause(10)
+        talk.ask_patiently("FindCoordinator", 3, key="warm-up", key_type=key_type)
+    talk.ask_patiently(
+        "InitProducerId", 4, transactional_id="warm-up", transaction_timeout_ms=60_000
+    )
     talk.close()
 
 

@@ -21,6 +21,7 @@ TIME_FIELDS = {
     "max_timestamp_ms",
     "timestamp",
     "timestamp_ms",
+    "transaction_start_time_ms",
 }
 TEXT_FIELDS = {"batch_index_error_message", "documentation", "error_message"}
 EPOCH_FIELDS = {"broker_epoch", "replica_epoch"}
@@ -30,10 +31,12 @@ ADDRESS_SETTINGS = {"advertised.listeners", "controller.quorum.bootstrap.servers
 PATH_SETTINGS = {"log.dir", "log.dirs", "metadata.log.dir"}
 MEMBER_ID = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MEMBER_FIELDS = {"member_id", "leader"}
+PRODUCER_ID_FIELDS = {"producer_id", "v3_and_below_producer_id"}
 SORT_FIELDS = (
     "api_key",
     "group_id",
     "member_id",
+    "transactional_id",
     "name",
     "topic",
     "topic_name",
@@ -136,8 +139,10 @@ class Names:
             return self._members.get(value, value)
         if name == "client_host":
             return "<client-host>"
-        if name == "producer_id":
+        if name in PRODUCER_ID_FIELDS:
             return self._producer_ids.get(value, value)
+        if name == "producer_id_filters":
+            return [self._producer_ids.get(each, each) for each in value]
         if name == "cluster_id" and value is not None:
             return "<cluster-id>"
         if name == "host" and value == self._broker.host:

@@ -14,8 +14,10 @@ from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Array, Message, Nested, Struct
 
-API_KEYS = {MESSAGES[key][0].__name__.removesuffix("Request"): key for key in HANDLERS}
-"""The APIs that are compared, by Kafka's names: all that are served."""
+KEYS = {MESSAGES[key][0].__name__.removesuffix("Request"): key for key in MESSAGES}
+"""All APIs that have messages, by Kafka's names."""
+API_KEYS = {api: key for api, key in KEYS.items() if key in HANDLERS}
+"""The APIs that are compared: all that are served."""
 
 API_VERSIONS = 18
 
@@ -36,7 +38,7 @@ def encode_request(
 
 def request_of(api: str, fields: Mapping[str, Any]) -> Message:
     """A request made of plain data."""
-    request: Message = _built(MESSAGES[API_KEYS[api]][0], fields)
+    request: Message = _built(MESSAGES[KEYS[api]][0], fields)
     return request
 
 
@@ -67,10 +69,10 @@ def raw_header(
 
 def decode_answer(api: str, version: int, answer: bytes) -> Message:
     """The body of an answer; refuses one that our own codec would not write back byte by byte."""
-    response_class = MESSAGES[API_KEYS[api]][1]
+    response_class = MESSAGES[KEYS[api]][1]
     flexible_from = response_class.flexible_from
     flexible = flexible_from is not None and version >= flexible_from
-    position = 5 if flexible and API_KEYS[api] != API_VERSIONS else 4
+    position = 5 if flexible and KEYS[api] != API_VERSIONS else 4
     message = decode(response_class, memoryview(answer), version, position)
     again = encode(message, version)
     if again != answer[position:]:
@@ -91,6 +93,16 @@ def to_plain(value: Any, version: int) -> Any:
     if isinstance(value, memoryview | bytearray):
         return bytes(value)
     return value
+
+
+def error_codes(plain: Any) -> set[int]:
+    """All that stand anywhere in an answer."""
+    if isinstance(plain, dict):
+        codes = {plain[name] for name in ("error_code", "partition_error_code") if name in plain}
+        return codes.union(*map(error_codes, plain.values()))
+    if isinstance(plain, list):
+        return set[int]().union(*map(error_codes, plain))
+    return set()
 
 
 def _built(struct: type[Struct], fields: Mapping[str, Any]) -> Any:

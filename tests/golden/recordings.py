@@ -1,7 +1,7 @@
 """What Apache Kafka answered, kept as readable files: one per API, one entry per case.
 
-What a cluster answered, a broker with groups, or one that coordinates, is in files of its own,
-whose names begin with `cluster-`, `groups-` and `coordinated-`.
+What a cluster answered, a broker with groups, one that coordinates, or one with transactions, is in
+files of its own, whose names begin with `cluster-`, `groups-`, `coordinated-` and `transactions-`.
 """
 
 from __future__ import annotations

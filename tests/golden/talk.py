@@ -14,7 +14,7 @@ from typing import Any
 from tests.golden.batches import batch
 from tests.golden.broker import Broker, Connection, Silence
 from tests.golden.names import Names, quorum_without_accidents
-from tests.golden.plain import decode_answer, encode_request, raw_header, to_plain
+from tests.golden.plain import decode_answer, encode_request, error_codes, raw_header, to_plain
 
 CLIENT_ID = "golden"
 CLOSED = "<connection closed>"
@@ -26,6 +26,9 @@ FORGETTING_MS = 1_000
 SHORT_PATIENCE_S = 2.0
 ORDERED_APIS = {"AssignReplicasToDirs", "DescribeTopicPartitions"}
 """Where the order of the answer is part of it."""
+BUSY = frozenset({14, 15, 16, 51})
+"""A coordinator that loads, is not there yet, or still writes the markers of a transaction."""
+BUSY_TRIES, BUSY_TRIES_AT_ONCE = 3_000, 100
 MADE_UP_ID = bytes(range(1, 17))
 
 Place = Hashable
@@ -80,6 +83,27 @@ class Talk:
             self._receive(on, expected_id),
             shown,
         )
+
+    def ask_patiently(
+        self,
+        api: str,
+        version: int,
+        *,
+        on: Place = 1,
+        busy: frozenset[int] = BUSY,
+        shown: Callable[[Any], Any] | None = None,
+        **fields: Any,
+    ) -> Any:
+        """The same, again and again while the answer says "later"; only the last is recorded."""
+        for _ in range(BUSY_TRIES if self._broker.is_eventual else BUSY_TRIES_AT_ONCE):
+            answer = self._receive(on, self._send(api, version, on, fields))
+            if answer is None:
+                break
+            if not busy & error_codes(to_plain(decode_answer(api, version, answer), version)):
+                break
+            self._broker.pause(SETTLE_PAUSE_MS)
+        step = {"ask": f"{api} v{version}", "fields": fields}
+        return self._record(step, api, version, answer, shown)
 
     def start(self, api: str, version: int, *, on: Place = 1, **fields: Any) -> Callable[[], Any]:
         """Send a request; calling what comes back waits for the answer and records it."""
@@ -160,6 +184,9 @@ class Talk:
 
     def clock_ms(self) -> int:
         return self._broker.clock_ms()
+
+    def pass_time(self, duration_ms: int) -> None:
+        self._broker.pause(duration_ms)
 
     # Preparations: not recorded, but they must work.
 
@@ -319,7 +346,7 @@ class Talk:
             return None
         plain = to_plain(decode_answer(api, version, answer), version)
         self._names.learn(plain)
-        if api == "InitProducerId":
+        if api in ("InitProducerId", "EndTxn") and "producer_id" in plain:
             self._names.learn_producer_id(plain["producer_id"])
         told = plain if shown is None else shown(plain)
         if api == "DescribeQuorum":

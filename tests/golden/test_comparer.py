@@ -13,6 +13,7 @@ from tests.golden.explained import EXPLAINED, Explained, field_of
 from tests.golden.group_cases import GROUP_CASES
 from tests.golden.names import Names, quorum_without_accidents
 from tests.golden.plain import API_KEYS
+from tests.golden.transaction_cases import TRANSACTION_CASES
 from tidelog.core.wire.messages import MESSAGES
 
 NEWEST_OF_KAFKA = {"ApiVersions": 4}
@@ -150,7 +151,7 @@ def test_a_field_is_named_without_the_step_and_the_topic_of_its_case() -> None:
 
 def test_explanations_name_cases_that_exist_and_fields_one_by_one() -> None:
     """A pattern would explain what nobody has looked at."""
-    known = {*CASES, *COORDINATED_CASES, *GROUP_CASES, *CLUSTER_CASES}
+    known = {*CASES, *COORDINATED_CASES, *GROUP_CASES, *TRANSACTION_CASES, *CLUSTER_CASES}
     for entry in EXPLAINED:
         assert set(entry.cases) <= known, entry.title
         assert len(set(entry.cases)) == len(entry.cases)
@@ -181,7 +182,7 @@ def test_every_served_api_is_asked_in_its_lowest_and_highest_version() -> None:
 
 def test_every_case_is_recorded_and_every_recording_has_its_case() -> None:
     """Cases and recordings are the same set; otherwise `./dev golden record` was forgotten."""
-    every = {*CASES, *COORDINATED_CASES, *GROUP_CASES, *CLUSTER_CASES}
+    every = {*CASES, *COORDINATED_CASES, *GROUP_CASES, *TRANSACTION_CASES, *CLUSTER_CASES}
     assert set(recordings.load()) == every
 
 

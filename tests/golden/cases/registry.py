@@ -7,8 +7,8 @@
 makes the cases `produce-to-a-missing-partition-v3` and `-v13`. Without versions there is one case
 and the function takes the talk alone. `cluster_case` does the same for conversations with three
 nodes, `group_case` for those with a broker that coordinates groups, `coordinated_case` for those
-with one that coordinates groups and transactions; their names begin with `cluster-`, `groups-` and
-`coordinated-`.
+with one that coordinates groups and transactions, `transaction_case` for those of transactions;
+their names begin with `cluster-`, `groups-`, `coordinated-` and `transactions-`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.golden.plain import API_KEYS
+from tests.golden.plain import KEYS
 
 CLUSTER, GROUPS = "cluster-", "groups-"
-COORDINATED = "coordinated-"
-KINDS = (CLUSTER, GROUPS, COORDINATED)
+COORDINATED, TRANSACTIONS = "coordinated-", "transactions-"
+KINDS = (CLUSTER, GROUPS, COORDINATED, TRANSACTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,7 @@ CASES: dict[str, Case] = {}
 CLUSTER_CASES: dict[str, Case] = {}
 GROUP_CASES: dict[str, Case] = {}
 COORDINATED_CASES: dict[str, Case] = {}
+TRANSACTION_CASES: dict[str, Case] = {}
 
 Function = Callable[..., Any]
 
@@ -71,10 +72,16 @@ def coordinated_case(api: str, *versions: int) -> Callable[[Function], Function]
     return functools.partial(_declare, COORDINATED_CASES, prefix, api, versions)
 
 
+def transaction_case(api: str, *versions: int) -> Callable[[Function], Function]:
+    """The same for a conversation with a broker that coordinates transactions."""
+    prefix = f"{TRANSACTIONS}{_kebab(api)}"
+    return functools.partial(_declare, TRANSACTION_CASES, prefix, api, versions)
+
+
 def _declare(
     cases: dict[str, Case], prefix: str, api: str, versions: Sequence[int], function: Function
 ) -> Function:
-    assert api in API_KEYS, api
+    assert api in KEYS, api
     assert function.__doc__, f"{function.__name__} needs a sentence"
     description = " ".join(function.__doc__.split())
     stem = f"{prefix}-{function.__name__.replace('_', '-')}"
