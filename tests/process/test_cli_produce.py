@@ -132,6 +132,13 @@ def test_a_bad_line_ends_it_after_what_came_before(
         (("--producer-property", "no.such=1"), 2, "no.such is not a setting of this client"),
         (("--acks", "1", "--idempotence"), 2, "acks must be all with enable.idempotence"),
         (("--journal", "no/such/directory/file"), 2, "--journal: "),
+        (("--transactional-id", "x"), 2, "--transactional-id needs --transaction N"),
+        (("--transaction", "5", "--acks", "1"), 2, "transactional.id needs enable.idempotence"),
+        (
+            ("--producer-property", "transactional.id=x"),
+            2,
+            "transactional.id and --transaction N go together",
+        ),
     ],
 )
 def test_mistakes(
@@ -176,3 +183,35 @@ def test_ctrl_c_reports_what_was_sent(
     assert b"interrupted" in errors and b"ok 2, refused 0, unknown 0; " in errors
     assert json.loads(output)["ok"] == 2
     assert "end" in json.loads(journal.read_text().splitlines()[-1])
+
+
+def test_transactions_are_read_whole_or_not_at_all(
+    tidelog: CommandLine, new_topic: NewTopic, tmp_path: Path
+) -> None:
+    topic = new_topic(partitions=2)
+    journal = tmp_path / "acks.jsonl"
+    said = tidelog.ok(
+        *("produce", topic, "--count", "25", "--transaction", "10"),
+        *("--journal", str(journal), "--json"),
+    )
+    assert said.errors.startswith("ok 25, refused 0, unknown 0; 3 transactions committed; ")
+    assert said.document["transactions"] == {"committed": 3, "aborted": 0, "unknown": 0}
+    lines = [json.loads(line) for line in journal.read_text().splitlines()[1:-1]]
+    ends = [each["outcome"] for each in lines if "number" not in each]
+    assert ends == ["committed"] * 3
+
+    process = tidelog.start("produce", topic, "--transaction", "10")
+    assert process.stdin is not None
+    process.stdin.write(b"one\ntwo\n")
+    process.stdin.flush()
+    consume = ("consume", topic, "--exit", "--json")
+    wait_until(
+        lambda: len(tidelog.ok(*consume).lines) == 27,
+        "records of the open transaction",
+        within_s=WITHIN_S,
+    )
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 1, errors
+    assert b"ok 0, refused 2, unknown 0; 0 transactions committed, 1 aborted; " in errors
+    assert len(tidelog.ok(*consume, "--isolation-level", "read_committed").lines) == 25

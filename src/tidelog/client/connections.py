@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import NamedTuple
 
 from tidelog.client.back_off import BackOff
 from tidelog.client.config import Address, ClientConfig
@@ -28,6 +29,13 @@ SOFTWARE_VERSION = "1"
 _NEWEST_API_VERSIONS = 4
 """Version 5 would cost a second request at every Kafka before 4.4."""
 _OLDEST_API_VERSIONS = 0
+
+
+class FinalizedFeatures(NamedTuple):
+    """The levels on which a cluster has agreed, and how new that is."""
+
+    features_epoch: int
+    levels: dict[str, int]
 
 
 class NodeConnection:
@@ -79,6 +87,8 @@ class NodeConnections:
         self._on_lost = on_lost
         self._known: dict[NodeKey, NodeConnection] = {}
         self._wake_at_ms: int | None = None
+        self._features = FinalizedFeatures(-1, {})
+        """The newest that any broker has named; it outlives its connection."""
         self._reconnect = BackOff(
             first_ms=config.reconnect_backoff_ms,
             most_ms=config.reconnect_backoff_max_ms,
@@ -158,6 +168,10 @@ class NodeConnections:
         if at_most is not None:
             newest = min(newest, at_most)
         return newest if newest >= max(request.versions[0], theirs[0]) else None
+
+    def feature_level(self, name: str) -> int:
+        """The level of a feature that the cluster has finalized; 0 if it has none."""
+        return self._features.levels.get(name, 0)
 
     def failures(self) -> list[tuple[Address, str]]:
         """The addresses that were tried and are not ready, and why."""
@@ -272,6 +286,9 @@ class NodeConnections:
         connection.versions = {
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
+        if answer.finalized_features_epoch > self._features.features_epoch:
+            levels = {each.name: each.max_version_level for each in answer.finalized_features}
+            self._features = FinalizedFeatures(answer.finalized_features_epoch, levels)
         connection.failures = 0
         connection.last_end = None
 

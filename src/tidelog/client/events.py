@@ -47,6 +47,18 @@ class ProducerEpochBumped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionStateChanged:
+    """A transactional producer is in this state now, under this identity."""
+
+    transactional_id: str
+    state: str
+    producer_id: int | None
+    producer_epoch: int | None
+    error: str | None
+    """Why it is in an error state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRetried:
     """A batch goes back into its queue, with the sequence that it has."""
 

@@ -100,6 +100,14 @@ JournalFile = Annotated[
         "--journal", metavar="FILE", help="Write the outcome of each record to it, as JSON lines."
     ),
 ]
+TransactionRecords = Annotated[
+    int | None,
+    typer.Option("--transaction", metavar="N", min=1, help="Every N records are one transaction."),
+]
+TransactionalId = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="The name of the transactions; one of its own if not given."),
+]
 Progress = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="A line each second on stderr.")
 ]
@@ -121,6 +129,8 @@ def produce(
     linger_ms: LingerMs = None,
     properties: Properties = None,
     journal: JournalFile = None,
+    transaction: TransactionRecords = None,
+    transactional_id: TransactionalId = None,
     progress: Progress = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     command_config: CommandConfig = None,
@@ -141,28 +151,37 @@ def produce(
 
         tidelog produce orders --acks 1 --file orders.txt
 
+    **In transactions** of 100 records, each of which is read whole or not at all:
+
+        tidelog produce orders --file orders.txt --transaction 100
+
     The summary goes to standard error. Ctrl-C stops reading, waits for what is on its way and
-    reports; a second one does not wait. Topics are not created by writing to them. `--timeout` is
-    for the first contact and for metadata; a record has delivery.timeout.ms (two minutes).
+    reports; an open transaction is aborted. A second one does not wait. Topics are not created by
+    writing to them. `--timeout` is for the first contact and for metadata; a record has
+    delivery.timeout.ms (two minutes).
 
     `--json` is one document: topic, sent, ok, refused, unknown, errors (counts by Kafka's name),
-    bytes, elapsed_ms, records_per_s. docs/command-line.md has the journal's format. Exit codes: 0
-    every record was acknowledged (with `--acks 0`: sent), 1 not every one, 2 usage.
+    bytes, elapsed_ms, records_per_s, and with `--transaction` transactions (counts by their end).
+    docs/command-line.md has the journal's format. Exit codes: 0 every record was acknowledged
+    (with `--acks 0`: sent; in a transaction: committed), 1 not every one, 2 usage.
     """
     # Size: the options of one command and the help that teaches them.
     with verb("produce"):
         if count is not None and (file or key_separator is not None or null_marker is not None):
             raise Misused("--count makes its own records: no --file, no --key-separator")
+        if transactional_id is not None and transaction is None:
+            raise Misused("--transactional-id needs --transaction N")
+        run_name = secrets.token_hex(4)
         at = access(bootstrap, command_config, timeout)
         settings = at.with_settings(
             {"client.id": CLIENT_ID, "max.block.ms": str(at.timeout_ms)},
             given_settings(acks, idempotence, compression, linger_ms),
+            transaction_settings(transaction, transactional_id, run_name),
             pairs_of("--producer-property", properties),
         )
         record_headers = [
             (key, each.encode()) for key, each in pairs_of("--header", headers).items()
         ]
-        run_name = secrets.token_hex(4)
         with ExitStack() as stack:
             records = _records(stack, file, key_separator, null_marker)
             if count is not None:
@@ -181,6 +200,7 @@ def produce(
                 journal=None if journal is None else stack.enter_context(_writable(journal)),
                 pace=Pace(rate),
                 shows_progress=sys.stderr.isatty() if progress is None else progress,
+                transaction_records=transaction,
             )
             run = carry_out(order, settings, records)
         _report(run, as_json=as_json)
@@ -197,6 +217,15 @@ def given_settings(
         "linger.ms": linger_ms,
     }
     return {key: str(value) for key, value in wanted.items() if value is not None}
+
+
+def transaction_settings(
+    records: int | None, transactional_id: str | None, run_name: str
+) -> dict[str, str]:
+    """A producer with a name of its own fences nobody."""
+    if records is None:
+        return {}
+    return {"transactional.id": transactional_id or f"{CLIENT_ID}-{run_name}"}
 
 
 def _records(

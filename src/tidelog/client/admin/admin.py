@@ -12,11 +12,16 @@ from tidelog.client.admin.question import (
     Question,
     RetryLater,
     TheNode,
+    TransactionCoordinatorOf,
 )
 from tidelog.client.back_off import BackOff
 from tidelog.client.client import Client
 from tidelog.client.connections import NodeKey
-from tidelog.client.group.coordinator_channel import COORDINATOR_MOVED, CoordinatorChannel
+from tidelog.client.group.coordinator_channel import (
+    COORDINATOR_MOVED,
+    TRANSACTION_KEY_TYPE,
+    CoordinatorChannel,
+)
 from tidelog.core.wire.links import NoAnswer
 from tidelog.core.wire.schema import Message
 
@@ -77,6 +82,13 @@ class _RunningQuestion(Generic[T]):
         self._coordinator: CoordinatorChannel | None = None
         if isinstance(question.target, GroupCoordinatorOf):
             self._coordinator = CoordinatorChannel(client, question.target.group_id)
+        elif isinstance(question.target, TransactionCoordinatorOf):
+            self._coordinator = CoordinatorChannel(
+                client,
+                question.target.transactional_id,
+                key_type=TRANSACTION_KEY_TYPE,
+                connection_name="transaction",
+            )
         if isinstance(question.target, LeaderOf):
             client.refresh.add_topic(question.target.partition.topic)
         client.attach(self)
@@ -102,7 +114,9 @@ class _RunningQuestion(Generic[T]):
         if isinstance(target, AnyNode):
             return self._client.usable_node(now_ms)
         if isinstance(target, GroupCoordinatorOf):
-            return self._coordinator_node(target.group_id, now_ms)
+            return self._coordinator_node(f"group {target.group_id}", now_ms)
+        if isinstance(target, TransactionCoordinatorOf):
+            return self._coordinator_node(f"transactional id {target.transactional_id}", now_ms)
         metadata = self._client.metadata
         connections = self._client.connections
         if isinstance(target, TheNode):
@@ -121,16 +135,16 @@ class _RunningQuestion(Generic[T]):
             return None
         return broker_id if connections.make_usable(broker_id, address, now_ms) else None
 
-    def _coordinator_node(self, group_id: str, now_ms: int) -> NodeKey | None:
+    def _coordinator_node(self, of: str, now_ms: int) -> NodeKey | None:
         coordinator = self._coordinator
         assert coordinator is not None
         if coordinator.is_usable(now_ms):
             return coordinator.key
         if coordinator.refusal is not None:
-            reason = f"group {group_id} has no coordinator: {coordinator.refusal.name}"
+            reason = f"{of} has no coordinator: {coordinator.refusal.name}"
             self._end(Failed(reason), now_ms)
         elif coordinator.reason is not None:
-            self._reason = f"the coordinator of group {group_id}: {coordinator.reason}"
+            self._reason = f"the coordinator of {of}: {coordinator.reason}"
         return None
 
     def _none_reached(self) -> str:

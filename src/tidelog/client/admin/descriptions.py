@@ -143,6 +143,18 @@ def high_watermarks(
     )
 
 
+def last_stable_offsets(
+    partitions: Iterable[TopicPartition], *, broker_id: int
+) -> Question[dict[TopicPartition, ListedOffset]]:
+    """As far as readers of committed records see, of partitions that this broker leads."""
+    return _list_offsets(
+        dict.fromkeys(partitions, LATEST_TIMESTAMP),
+        broker_id=broker_id,
+        replica_id=CONSUMER_REPLICA_ID,
+        is_read_committed=True,
+    )
+
+
 def log_end_offsets(
     partitions: Iterable[TopicPartition], *, broker_id: int
 ) -> Question[dict[TopicPartition, ListedOffset]]:
@@ -155,7 +167,11 @@ def log_end_offsets(
 
 
 def _list_offsets(
-    timestamps: Mapping[TopicPartition, int], *, broker_id: int, replica_id: int
+    timestamps: Mapping[TopicPartition, int],
+    *,
+    broker_id: int,
+    replica_id: int,
+    is_read_committed: bool = False,
 ) -> Question[dict[TopicPartition, ListedOffset]]:
     topics: dict[str, ListOffsetsTopic] = {}
     for partition, timestamp_ms in timestamps.items():
@@ -177,7 +193,11 @@ def _list_offsets(
             for each in topic.partitions
         }
 
-    request = ListOffsetsRequest(replica_id=replica_id, topics=list(topics.values()))
+    request = ListOffsetsRequest(
+        replica_id=replica_id,
+        isolation_level=int(is_read_committed),
+        topics=list(topics.values()),
+    )
     return Question(request=request, read=read, target=TheBroker(broker_id))
 
 

@@ -44,7 +44,15 @@ class GroupCoordinatorOf(NamedTuple):
     group_id: str
 
 
-RequestTarget = AnyNode | LeaderOf | TheBroker | TheNode | GroupCoordinatorOf
+class TransactionCoordinatorOf(NamedTuple):
+    """The coordinator of a transactional id, wherever it has moved to."""
+
+    transactional_id: str
+
+
+RequestTarget = (
+    AnyNode | LeaderOf | TheBroker | TheNode | GroupCoordinatorOf | TransactionCoordinatorOf
+)
 
 
 class RetryLater(NamedTuple):

@@ -12,7 +12,7 @@ from tidelog.client.consumer.config import (
     read_consumer_config,
 )
 from tidelog.client.group.assignors import ASSIGNORS
-from tidelog.client.settings import INT, LIST, STRING, ConfigError, Given, Values
+from tidelog.client.settings import BOOLEAN, INT, LIST, STRING, ConfigError, Given, Values
 from tidelog.core.model.config import Setting
 
 GROUP_SETTINGS = (
@@ -25,6 +25,7 @@ GROUP_SETTINGS = (
         "partition.assignment.strategy", LIST, ("range", "roundrobin"), "assignors, best first"
     ),
     Setting("group.protocol", STRING, "classic", "classic, or consumer (KIP-848)"),
+    Setting("enable.auto.commit", BOOLEAN, True, "commit what was read when it is revoked"),
     Setting("group.remote.assignor", STRING, "", "assignor of the coordinator (KIP-848)"),
 )
 _OF_CLASSIC_MEMBERS = (
@@ -55,6 +56,8 @@ class GroupConfig:
     assignors: tuple[str, ...]
     protocol: RebalanceProtocol = RebalanceProtocol.CLASSIC
     remote_assignor: str | None = None
+    commits_when_revoked: bool = True
+    """False: the program commits, perhaps in a transaction of its own."""
 
 
 def group_config(given: Given) -> GroupConfig:
@@ -82,6 +85,7 @@ def group_config(given: Given) -> GroupConfig:
         assignors=assignors,
         protocol=protocol,
         remote_assignor=values.text("group.remote.assignor") or None,
+        commits_when_revoked=values.flag("enable.auto.commit"),
     )
 
 

@@ -1,4 +1,6 @@
-"""Requests to the coordinator of one group: looked up, asked, and looked up again when it moves.
+"""Requests to one coordinator: looked up, asked, and looked up again when it moves.
+
+It is that of a group or of a transactional id.
 
 The coordinator has a connection of its own: a JoinGroup may wait for minutes, and answers come in
 the order of the requests, so that it would hold up the fetches to the same broker.
@@ -20,6 +22,7 @@ from tidelog.core.wire.messages.api_10_find_coordinator import (
 from tidelog.core.wire.schema import Message
 
 GROUP_KEY_TYPE = 0
+TRANSACTION_KEY_TYPE = 1
 UNREACHABLE_MS = 500
 """How long a coordinator may be unreachable before it is looked up again."""
 _BATCHED_FROM = 4
@@ -34,9 +37,17 @@ COORDINATOR_ERRORS = COORDINATOR_MOVED | {
 class CoordinatorChannel:
     """Whoever uses it calls `run` in its own turns."""
 
-    def __init__(self, client: Client, group_id: str, *, connection_name: str = "group") -> None:
+    def __init__(
+        self,
+        client: Client,
+        coordinator_key: str,
+        *,
+        key_type: int = GROUP_KEY_TYPE,
+        connection_name: str = "group",
+    ) -> None:
         self._client = client
-        self._group_id = group_id
+        self._coordinator_key = coordinator_key
+        self._key_type = key_type
         self._connection_name = connection_name
         self._back_off = BackOff(
             first_ms=client.config.retry_backoff_ms,
@@ -76,8 +87,12 @@ class CoordinatorChannel:
             self._look_up(now_ms)
         return False
 
+    def is_ready(self) -> bool:
+        """Whether there is a connection to it."""
+        return self._client.connections.is_ready(self.key)
+
     def version(self, kind: type[Message]) -> int | None:
-        """In which it would be sent; only while usable."""
+        """In which it would be sent; only while ready."""
         return self._client.connections.version(self.key, kind)
 
     def send(
@@ -130,7 +145,9 @@ class CoordinatorChannel:
             self.refusal = ErrorCode.UNSUPPORTED_VERSION
             return
         self._is_sent = True
-        request = FindCoordinatorRequest(key_type=GROUP_KEY_TYPE, coordinator_keys=[self._group_id])
+        request = FindCoordinatorRequest(
+            key_type=self._key_type, coordinator_keys=[self._coordinator_key]
+        )
         self._client.connections.send(node, request, version, self._found, now_ms=now_ms)
 
     def _found(self, answer: Message | NoAnswer, now_ms: int) -> None:

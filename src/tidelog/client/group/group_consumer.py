@@ -15,7 +15,7 @@ from tidelog.client.group.config import GroupConfig, RebalanceProtocol
 from tidelog.client.group.consumer_group_member import ConsumerGroupMember
 from tidelog.client.group.member import GroupMember
 from tidelog.client.group.offset_commits import CommitOutcome
-from tidelog.client.group.offset_requests import OffsetAndMetadata
+from tidelog.client.group.offset_requests import ConsumerGroupMetadata, OffsetAndMetadata
 from tidelog.core.model.ids import TopicPartition
 
 
@@ -24,10 +24,11 @@ class GroupConsumerMachine:
 
     def __init__(self, client: Client, config: GroupConfig, topics: Iterable[str]) -> None:
         self.consumer = ConsumerMachine(client, config.consumer)
+        self._group_id = config.group_id
         self._committed: dict[TopicPartition, int] = {}
         """By partition that is assigned: what the group has, as far as we know."""
         self._is_committing = False
-        self._commits_when_revoked = True
+        self._commits_when_revoked = config.commits_when_revoked
         self.rebalances = 0
         """Grows with every assignment."""
         self.revocations = 0
@@ -42,6 +43,11 @@ class GroupConsumerMachine:
     def assignment(self) -> tuple[TopicPartition, ...]:
         return self.member.owned
 
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who commits, for `send_offsets_to_transaction`; no member while it is in no group."""
+        return ConsumerGroupMetadata(self._group_id, *(self.member.identity or ()))
+
     def poll(self, now_ms: int, *, records_max: int | None = None) -> list[ConsumerRecord]:
         """What there is; ConsumerError if the program must decide about a partition."""
         return self.consumer.poll(now_ms, records_max=records_max)
@@ -53,7 +59,7 @@ class GroupConsumerMachine:
 
     def leave(self, now_ms: int, *, commits: bool = True) -> None:
         """`commits=False`: the program has not finished with what the last poll gave."""
-        self._commits_when_revoked = commits
+        self._commits_when_revoked &= commits
         self.member.leave(now_ms)
 
     # What the member tells

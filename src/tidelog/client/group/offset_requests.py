@@ -43,6 +43,16 @@ class OffsetAndMetadata(NamedTuple):
     metadata: str = ""
 
 
+class ConsumerGroupMetadata(NamedTuple):
+    """Whose offsets a transaction commits; without a member: a group that has none."""
+
+    group_id: str
+    generation_id: int = NO_GENERATION
+    """Or the member epoch, in a KIP-848 group."""
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
 class FetchedOffsets(NamedTuple):
     """One group's offsets; partitions without one are missing."""
 

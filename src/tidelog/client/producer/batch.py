@@ -34,6 +34,7 @@ class ProducerBatch:
         "is_done",
         "is_in_flight",
         "is_part",
+        "is_transactional",
         "last_attempt_ms",
         "may_be_written",
         "numbered",
@@ -61,6 +62,7 @@ class ProducerBatch:
         self.is_done = False
         self.is_part = False
         """Made of a batch that was too large."""
+        self.is_transactional = False
         self.may_be_written = False
         """Some attempt ended without a refusal that means: not written."""
         self.numbered: BatchSequence | None = None
@@ -114,6 +116,7 @@ class ProducerBatch:
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             base_sequence=self.numbered.base_sequence,
+            transactional=self.is_transactional,
         )
 
     # Attempts
@@ -172,6 +175,7 @@ class ProducerBatch:
                 part = ProducerBatch(self.partition, reserved_bytes=0, now_ms=self.created_ms)
                 part.is_part = True
                 part.may_be_written = self.may_be_written
+                part.is_transactional = self.is_transactional
                 part.try_append(ticket, batch_size=batch_size)
                 parts.append(part)
         for part in parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from tidelog.client.config import COMMON_SETTINGS, ClientConfig, read_client_config
 from tidelog.client.settings import BOOLEAN, INT, LONG, STRING, ConfigError, Given, Values
@@ -12,6 +13,18 @@ from tidelog.core.wire.compression import Compression
 from tidelog.core.wire.sentinels import ACKS_ALL
 
 _CODECS = {codec.name.lower(): codec for codec in Compression}
+
+
+class TransactionProtocol(Enum):
+    """How a producer and its cluster agree on what belongs to a transaction."""
+
+    CLASSIC = "classic"
+    """Partitions and groups are added before they are written to; the producer epoch stays."""
+    VERSION_2 = "2"
+    """KIP-890: a write adds its partition, and each transaction has its own producer epoch."""
+
+
+_ANY_PROTOCOL = "auto"
 
 _SETTINGS = (
     Setting("acks", STRING, "all", "who must have it", one_of=("all", "-1", "0", "1")),
@@ -30,6 +43,15 @@ _SETTINGS = (
         "none",
         "how batches are packed",
         one_of=tuple(_CODECS),
+    ),
+    Setting("transactional.id", STRING, "", "the name of this producer's transactions"),
+    Setting("transaction.timeout.ms", INT, 60_000, "longest transaction", at_least=1),
+    Setting(
+        "tidelog.transaction.protocol",
+        STRING,
+        _ANY_PROTOCOL,
+        "the newest that the cluster has, or the classic one in any case",
+        one_of=(_ANY_PROTOCOL, TransactionProtocol.CLASSIC.value),
     ),
 )
 
@@ -50,6 +72,10 @@ class ProducerConfig:
     delivery_timeout_ms: int
     is_idempotent: bool
     compression: Compression
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    only_protocol: TransactionProtocol | None = None
+    """None: as the cluster has it."""
 
 
 def producer_config(given: Given) -> ProducerConfig:
@@ -57,6 +83,8 @@ def producer_config(given: Given) -> ProducerConfig:
     values = Values(COMMON_SETTINGS + _SETTINGS, given)
     in_flight_max = values.number("max.in.flight.requests.per.connection")
     acks = ACKS_ALL if values.text("acks") == "all" else int(values.text("acks"))
+    is_idempotent = _is_idempotent(values, acks)
+    protocol = values.text("tidelog.transaction.protocol")
     return ProducerConfig(
         client=read_client_config(
             values, name="producer", in_flight_max=in_flight_max, creates_topics=True
@@ -70,9 +98,25 @@ def producer_config(given: Given) -> ProducerConfig:
         request_bytes_max=values.number("max.request.size"),
         retries=values.number("retries"),
         delivery_timeout_ms=_delivery_timeout_ms(values),
-        is_idempotent=_is_idempotent(values, acks),
+        is_idempotent=is_idempotent,
         compression=_CODECS[values.text("compression.type")],
+        transactional_id=_transactional_id(values, is_idempotent=is_idempotent),
+        transaction_timeout_ms=values.number("transaction.timeout.ms"),
+        only_protocol=None if protocol == _ANY_PROTOCOL else TransactionProtocol(protocol),
     )
+
+
+def _transactional_id(values: Values, *, is_idempotent: bool) -> str | None:
+    if not values.was_given("transactional.id"):
+        return None
+    name = values.text("transactional.id")
+    if not name:
+        raise ConfigError("transactional.id must not be empty")
+    if not is_idempotent:
+        raise ConfigError(
+            "transactional.id needs enable.idempotence, with acks=all and without retries=0"
+        )
+    return name
 
 
 def _is_idempotent(values: Values, acks: int) -> bool:

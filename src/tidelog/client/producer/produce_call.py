@@ -41,13 +41,20 @@ OnProduced = Callable[["BatchProduceCall", dict[TopicPartition, PartitionProduce
 
 
 def produce_call(
-    client: Client, node: int, config: ProducerConfig, batches: Sequence[ProducerBatch]
+    client: Client,
+    node: int,
+    config: ProducerConfig,
+    batches: Sequence[ProducerBatch],
+    *,
+    versions: range = ProduceRequest.versions,
 ) -> BatchProduceCall:
-    """Topics are named by id where that is possible."""
+    """Topics are named by id where that is possible. `versions` are those of its transaction."""
     names = dict.fromkeys(batch.partition.topic for batch in batches)
     ids = {name: client.metadata.topic_id(name) for name in names}
-    newest = None if all(ids.values()) else TOPIC_IDS_FROM - 1
+    newest = versions[-1] if all(ids.values()) else min(versions[-1], TOPIC_IDS_FROM - 1)
     version = client.connections.version(node, ProduceRequest, at_most=newest)
+    if version is not None and version < versions[0]:
+        version = None
     topics = {
         name: TopicProduceData(name=name, topic_id=ids[name] or ZERO_TOPIC_ID) for name in names
     }
@@ -58,6 +65,7 @@ def produce_call(
             )
         )
     request = ProduceRequest(
+        transactional_id=config.transactional_id,
         acks=config.acks,
         timeout_ms=config.client.request_timeout_ms,
         topic_data=list(topics.values()),

@@ -24,6 +24,7 @@ from tidelog.client.producer.outcome import (
 )
 from tidelog.client.producer.partitioner import StickyPartitioner, partition_for_key
 from tidelog.client.producer.sender import Sender
+from tidelog.client.producer.transaction_errors import TRANSACTION_ABORTED
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.exceptions import TidelogError
 from tidelog.core.model.ids import TopicPartition
@@ -46,6 +47,8 @@ class ProducerMachine:
         self._config = config
         self._accumulator = Accumulator(config)
         self._sender = Sender(client, config, self._accumulator)
+        self.transactions = self._sender.transactions
+        """With `transactional.id`: every record belongs to a transaction of this manager."""
         self._sticky = StickyPartitioner(batch_size=config.batch_size, random=client.random)
         self._blocked: list[SendTicket] = []
         self._lacks_room = False
@@ -73,6 +76,8 @@ class ProducerMachine:
         """`then(ticket, now_ms)` gets the outcome, at once if the record is refused at once."""
         if self.is_closed:
             raise ProducerClosed("this producer is closed")
+        if self.transactions is not None:
+            self.transactions.check_send()
         ticket = SendTicket(
             topic,
             value,
@@ -124,6 +129,8 @@ class ProducerMachine:
         """Close and give up what has no outcome yet."""
         self.close(now_ms)
         self._sender.close(now_ms)
+        if self.transactions is not None:
+            self.transactions.close(now_ms)
         self._finish_flushes(now_ms)
 
     # What the client calls
@@ -131,13 +138,20 @@ class ProducerMachine:
     def run(self, now_ms: int) -> None:
         self.needs_run = False
         self._admit_blocked(now_ms)
+        self._run_transactions(now_ms)
         self._sender.run(now_ms, hurry=self._is_in_hurry())
         if self._admit_blocked(now_ms):
             self._sender.run(now_ms, hurry=self._is_in_hurry())
+        self._run_transactions(now_ms)
         self._finish_flushes(now_ms)
 
+    def _run_transactions(self, now_ms: int) -> None:
+        if self.transactions is not None:
+            self.transactions.run(now_ms, is_drained=self.pending == 0)
+
     def deadlines_ms(self) -> Iterable[int | None]:
-        return (*self._sender.deadlines_ms(), self.blocked_until_ms)
+        of_transactions = () if self.transactions is None else self.transactions.deadlines_ms()
+        return (*self._sender.deadlines_ms(), *of_transactions, self.blocked_until_ms)
 
     def check(self) -> None:
         """For tests and the simulator: nothing is lost between the parts."""
@@ -146,7 +160,8 @@ class ProducerMachine:
             self._sender.sequences.check()
 
     def _is_in_hurry(self) -> bool:
-        return self._lacks_room or self.is_closed or bool(self._flushes)
+        is_completing = self.transactions is not None and self.transactions.is_completing
+        return self._lacks_room or self.is_closed or is_completing or bool(self._flushes)
 
     def _finish_flushes(self, now_ms: int) -> None:
         for flush in list(self._flushes):
@@ -180,10 +195,16 @@ class ProducerMachine:
         waited_ms = self._config.max_block_ms
         if self._has_metadata(ticket):
             reason = f"no room in the buffer after {waited_ms} ms"
-            ticket.complete(SendRefused(BUFFER_EXHAUSTED, reason), now_ms)
+            self._refuse(ticket, BUFFER_EXHAUSTED, reason, now_ms)
         else:
             reason = f"{_destination(ticket)} is not in the metadata after {waited_ms} ms"
-            ticket.complete(SendRefused(TIMED_OUT, reason), now_ms)
+            self._refuse(ticket, TIMED_OUT, reason, now_ms)
+
+    def _refuse(self, ticket: SendTicket, error: str, reason: str, now_ms: int) -> None:
+        """It never leaves; a transaction without it cannot be committed."""
+        if self.transactions is not None:
+            self.transactions.on_send_failed(error, reason, now_ms, was_sent=False)
+        ticket.complete(SendRefused(error, reason), now_ms)
 
     def _admit(self, ticket: SendTicket, now_ms: int) -> bool:
         """True if it has been taken or refused; False if it must wait."""
@@ -191,9 +212,13 @@ class ProducerMachine:
         if sequences is not None and sequences.fatal is not None:
             ticket.complete(SendRefused(*sequences.fatal), now_ms)
             return True
+        if self.transactions is not None and self.transactions.is_abandoned:
+            reason = "its transaction was given up"
+            ticket.complete(SendRefused(TRANSACTION_ABORTED, reason), now_ms)
+            return True
         facts = self._client.metadata.topics.get(ticket.topic)
         if facts is not None and facts.error in _TOPIC_REFUSED:
-            ticket.complete(SendRefused(facts.error.name, f"topic {ticket.topic}"), now_ms)
+            self._refuse(ticket, facts.error.name, f"topic {ticket.topic}", now_ms)
             return True
         if not self._has_metadata(ticket):
             self._client.refresh.request_update()
@@ -202,7 +227,7 @@ class ProducerMachine:
         limit_bytes = min(self._config.request_bytes_max, self._config.buffer_memory)
         if size_bytes > limit_bytes:
             reason = f"{size_bytes} bytes are more than {limit_bytes}"
-            ticket.complete(SendRefused(RECORD_TOO_LARGE, reason), now_ms)
+            self._refuse(ticket, RECORD_TOO_LARGE, reason, now_ms)
             return True
         return not self._lacks_room and self._append(ticket, now_ms)
 
@@ -232,6 +257,8 @@ class ProducerMachine:
             self._sticky.gave(ticket.topic, size_bytes, batch_is_full=is_full)
         self.needs_run |= is_full or appended == AppendResult.INTO_NEW_BATCH
         ticket.partition = partition
+        if self.transactions is not None:
+            self.transactions.add_partition(partition)
         ticket.blocked_until_ms = None
         return True
 

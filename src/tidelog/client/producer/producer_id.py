@@ -32,8 +32,8 @@ class ProducerIdRequester:
         self._failures = 0
         self._retry_at_ms = 0
 
-    def run(self, now_ms: int) -> bool:
-        """False: no identity will ever be had again."""
+    def run(self, now_ms: int) -> None:
+        """Go on under a new producer epoch if need be, ask for an identity if there is none."""
         sequences = self._sequences
         restarted = sequences.heal()
         if restarted and sequences.identity is not None:
@@ -46,7 +46,6 @@ class ProducerIdRequester:
             )
         if sequences.identity is None and not self._is_sent and self._retry_at_ms <= now_ms:
             self._send(now_ms)
-        return sequences.fatal is None
 
     def next_deadline_ms(self) -> int | None:
         is_waiting = self._sequences.identity is None and not self._is_sent

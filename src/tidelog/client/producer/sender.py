@@ -24,6 +24,8 @@ from tidelog.client.producer.produce_call import (
 )
 from tidelog.client.producer.producer_id import ProducerIdRequester
 from tidelog.client.producer.sequences import Sequences
+from tidelog.client.producer.transaction_errors import TRANSACTION_ABORTED
+from tidelog.client.producer.transaction_manager import TransactionManager
 from tidelog.core.model.errors import RETRIABLE, ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
@@ -47,6 +49,11 @@ NOT_WRITTEN = frozenset(
         ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         ErrorCode.INVALID_RECORD,
         ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTION_ABORTABLE,
     }
 )
 """Refusals before the append. All others may come after it: a leader that is deposed while it waits
@@ -60,10 +67,15 @@ class Sender:
         self._client = client
         self._config = config
         self._accumulator = accumulator
-        self.sequences = Sequences() if config.is_idempotent else None
-        self._producer_id = (
-            ProducerIdRequester(client, self.sequences) if self.sequences is not None else None
-        )
+        self.sequences: Sequences | None = None
+        self._producer_id: ProducerIdRequester | None = None
+        self.transactions: TransactionManager | None = None
+        if config.transactional_id is not None:
+            self.sequences = Sequences(is_transactional=True)
+            self.transactions = TransactionManager(client, config, self.sequences)
+        elif config.is_idempotent:
+            self.sequences = Sequences()
+            self._producer_id = ProducerIdRequester(client, self.sequences)
         self._back_off = BackOff(
             first_ms=config.client.retry_backoff_ms,
             most_ms=config.client.retry_backoff_max_ms,
@@ -78,10 +90,13 @@ class Sender:
     def run(self, now_ms: int, *, hurry: bool) -> None:
         """Send what can be sent; in a `hurry` nothing lingers."""
         self._deadline_ms = None
-        if self._producer_id is not None and not self._producer_id.run(now_ms):
-            assert self.sequences is not None and self.sequences.fatal is not None
+        if self._producer_id is not None:
+            self._producer_id.run(now_ms)
+        if self.sequences is not None and self.sequences.fatal is not None:
             self.abort(*self.sequences.fatal, now_ms)
             return
+        if self.transactions is not None and self.transactions.is_abandoned:
+            self._abandon(now_ms)
         self._expire(now_ms)
         nodes = self._ready_nodes(now_ms, hurry=hurry)
         while nodes:
@@ -103,6 +118,17 @@ class Sender:
             self._accumulator.remove(batch)
             self._accumulator.release(batch)
             batch.failed(error, reason, now_ms)
+
+    def _abandon(self, now_ms: int) -> None:
+        """Records of a lost transaction that never left need not leave.
+
+        Those with a number are settled first, so that no late copy is written after the marker.
+        """
+        for batch in list(self._accumulator.incomplete):
+            if batch.numbered is None:
+                self._accumulator.remove(batch)
+                self._accumulator.release(batch)
+                batch.failed(TRANSACTION_ABORTED, "its transaction was given up", now_ms)
 
     def close(self, now_ms: int) -> None:
         self.abort(PRODUCER_CLOSED, "the producer was closed before it was acknowledged", now_ms)
@@ -147,7 +173,11 @@ class Sender:
         batches = self._drain(node, now_ms)
         if not batches:
             return False
-        call = produce_call(self._client, node, self._config, batches)
+        if self.transactions is None:
+            call = produce_call(self._client, node, self._config, batches)
+        else:
+            versions = self.transactions.produce_versions
+            call = produce_call(self._client, node, self._config, batches, versions=versions)
         for batch in batches:
             batch.is_in_flight = True
             if self._keeps_order:
@@ -161,6 +191,8 @@ class Sender:
         for partition in self._in_turn(node):
             batch = self._accumulator.queues[partition][0]
             if partition in self._muted or batch.is_backing_off(now_ms):
+                continue
+            if self.transactions is not None and not self.transactions.may_send(partition):
                 continue
             if self.sequences is not None and not self.sequences.may_leave(batch):
                 continue
@@ -276,6 +308,7 @@ class Sender:
         if self.sequences is not None:
             self.sequences.failed(batch, result.error, result.reason)
         self._accumulator.release(batch)
+        self._fail_transaction(batch, result.error.name, result.reason, now_ms)
         batch.failed(result.error.name, result.reason, now_ms, reasons=result.reasons)
 
     def _take_hint(
@@ -312,5 +345,11 @@ class Sender:
             self._client.trace.emit(
                 BatchExpired(partition=str(batch.partition), records=batch.count, was_sent=was_sent)
             )
-            waited_ms = now_ms - batch.created_ms
-            batch.failed(TIMED_OUT, f"no outcome {waited_ms} ms after it was batched", now_ms)
+            reason = f"no outcome {now_ms - batch.created_ms} ms after it was batched"
+            self._fail_transaction(batch, TIMED_OUT, reason, now_ms)
+            batch.failed(TIMED_OUT, reason, now_ms)
+
+    def _fail_transaction(self, batch: ProducerBatch, error: str, reason: str, now_ms: int) -> None:
+        if self.transactions is not None:
+            was_sent = batch.numbered is not None
+            self.transactions.on_send_failed(error, reason, now_ms, was_sent=was_sent)

@@ -50,9 +50,13 @@ class _Partition:
 
 
 class Sequences:
-    """One producer's identity and numbers."""
+    """One producer's identity and numbers.
 
-    def __init__(self) -> None:
+    In a transaction nothing heals by itself: a gap fails its batch, and with it the transaction.
+    """
+
+    def __init__(self, *, is_transactional: bool = False) -> None:
+        self._is_transactional = is_transactional
         self.identity: ProducerIdAndEpoch | None = None
         self.fatal: tuple[str, str] | None = None
         """The error and reason after which nothing is sent any more."""
@@ -89,6 +93,7 @@ class Sequences:
         known = self._of(batch.partition)
         if known.identity != self.identity:
             self._restart(known)
+        batch.is_transactional = self._is_transactional
         batch.number(BatchSequence(self.identity, known.next_sequence))
         known.next_sequence = sequence_after(known.next_sequence, batch.count)
         known.in_flight.append(batch)
@@ -107,6 +112,8 @@ class Sequences:
         self, batch: ProducerBatch, error: ErrorCode, *, log_start_known: bool = True
     ) -> bool:
         """Whether the same batch may be sent again; asks for a new producer epoch if it must."""
+        if self._is_transactional:
+            return self._may_retry_in_transaction(batch, error, log_start_known=log_start_known)
         if error == ErrorCode.UNKNOWN_PRODUCER_ID:
             if log_start_known and not batch.was_renumbered:
                 self._to_restart[batch.partition] = None
@@ -125,6 +132,18 @@ class Sequences:
             self._to_restart[batch.partition] = None
         return True
 
+    def _may_retry_in_transaction(
+        self, batch: ProducerBatch, error: ErrorCode, *, log_start_known: bool
+    ) -> bool:
+        if error == ErrorCode.UNKNOWN_PRODUCER_ID:
+            return not log_start_known
+        if error != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return error in RETRIABLE
+        known = self._of(batch.partition)
+        assert batch.numbered is not None
+        # It was overtaken, and fits once those before it are written.
+        return known.unresolved_end is None and batch.numbered.base_sequence != known.acked_end
+
     def failed(self, batch: ProducerBatch, error: ErrorCode, reason: str) -> None:
         """It was refused and will not be sent again.
 
@@ -136,7 +155,7 @@ class Sequences:
 
         Whether there is a gap is for the leader to say (45), or for the last of them to show.
         """
-        if error in FATAL and self.fatal is None:
+        if error in FATAL and self.fatal is None and not self._is_transactional:
             self.fatal = (error.name, reason)
         self.given_up(batch)
 
@@ -188,6 +207,12 @@ class Sequences:
         for partition in restarted:
             self._restart(self._of(partition))
         return restarted
+
+    def restart_all(self, identity: ProducerIdAndEpoch) -> None:
+        """Under a new identity of a transactional producer, when every batch has its outcome."""
+        assert not any(known.in_flight for known in self._partitions.values())
+        self.identity = identity
+        self._partitions.clear()
 
     def _restart(self, known: _Partition) -> None:
         """Begin at 0 under the current identity, with whatever has not been settled."""

@@ -4,6 +4,12 @@
         sent = producer.send("orders", b"paid", key=b"order-1")
         print(sent.result().offset)
 
+    with Producer({..., "transactional.id": "payments-1"}) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"paid")
+        producer.commit_transaction()
+
 A producer has one thread of its own and may be used by many. A consumer and an admin work while
 somebody calls them, and by one thread at a time.
 """
@@ -14,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -24,9 +31,17 @@ from tidelog.client.consumer.config import consumer_config
 from tidelog.client.consumer.consumer import ConsumerMachine
 from tidelog.client.consumer.fetched_records import ConsumerRecord
 from tidelog.client.consumer.offset_lookup import LookupFailed, LookupResult, OffsetAndTimestamp
+from tidelog.client.group.offset_requests import ConsumerGroupMetadata, OffsetAndMetadata
 from tidelog.client.producer.config import producer_config
 from tidelog.client.producer.outcome import SendOk, SendOutcome, SendRefused, SendTicket
 from tidelog.client.producer.producer import ProducerMachine
+from tidelog.client.producer.transaction_errors import (
+    IllegalTransactionState,
+    exception_for,
+)
+from tidelog.client.producer.transaction_manager import TransactionManager
+from tidelog.client.producer.transaction_outcome import TransactionFailed, TransactionTicket
+from tidelog.client.producer.transaction_states import OPEN
 from tidelog.client.settings import Given
 from tidelog.client.shells.closeable import Closeable
 from tidelog.client.shells.loop import Loop
@@ -35,6 +50,7 @@ from tidelog.core.model.ids import TopicPartition
 from tidelog.core.model.trace import Trace
 from tidelog.core.wire.records import Header
 
+# Size: the clients that programs use, with the errors and the way of waiting that they share.
 T = TypeVar("T")
 K = TypeVar("K")
 CLOSE_TIMEOUT_S = 30.0
@@ -104,6 +120,7 @@ class Producer(Closeable):
         config = producer_config(settings)
         self._loop = Loop(config.client, trace)
         self._machine = ProducerMachine(self._loop.client, config)
+        self._max_block_s = config.max_block_ms / 1_000
         self._changed = threading.Condition(threading.RLock())
         self._callbacks: deque[Callable[[], None]] = deque()
         self._is_over = False
@@ -123,7 +140,7 @@ class Producer(Closeable):
         on_outcome: Callable[[SendOutcome], None] | None = None,
         on_done: Callable[[SendTicket], None] | None = None,
     ) -> SentRecord:
-        """Waits up to max.block.ms for metadata and room.
+        """Waits up to max.block.ms for metadata and room; TransactionError if it cannot be sent.
 
         `on_outcome` and `on_done`, whose ticket also names the partition, run on the other thread.
         """
@@ -167,10 +184,72 @@ class Producer(Closeable):
         with self._changed:
             return self._machine.pending
 
+    # Transactions: each waits up to max.block.ms. After TimedOut the same call may be made again.
+
+    def init_transactions(self) -> None:
+        """Once, before all else: fences former producers of this `transactional.id`."""
+        self._complete(lambda manager, now_ms: manager.init_transactions(now_ms))
+
+    def begin_transaction(self) -> None:
+        """IllegalTransactionState if calls come in another order."""
+        with self._changed:
+            self._check()
+            self._transactions.begin_transaction()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: ConsumerGroupMetadata,
+    ) -> None:
+        """They count for the group when the transaction is committed."""
+        self._complete(
+            lambda manager, now_ms: manager.send_offsets_to_transaction(offsets, group, now_ms)
+        )
+
+    def commit_transaction(self) -> None:
+        """TransactionAbortable: it is not committed. ProducerFenced, TransactionFatal: close.
+
+        After TransactionFatal `failure.is_unknown` says whether it may be committed nevertheless.
+        """
+        self._complete(lambda manager, now_ms: manager.commit_transaction(now_ms))
+
+    def abort_transaction(self) -> None:
+        self._complete(lambda manager, now_ms: manager.abort_transaction(now_ms))
+
+    @property
+    def _transactions(self) -> TransactionManager:
+        if self._machine.transactions is None:
+            raise IllegalTransactionState("this producer has no transactional.id")
+        return self._machine.transactions
+
+    def _complete(self, start: Callable[[TransactionManager, int], TransactionTicket]) -> None:
+        with self._changed:
+            self._check()
+            ticket = start(self._transactions, self._loop.now_ms())
+            self._loop.wake()
+        self.wait_until(lambda: ticket.is_done, self._max_block_s, ticket.operation.value)
+        if isinstance(ticket.outcome, TransactionFailed):
+            raise exception_for(ticket.outcome)
+
+    def _end_transaction(self, timeout_s: float) -> None:
+        """As Java's producer does when it is closed: what is open is aborted."""
+        manager = self._machine.transactions
+        if manager is None:
+            return
+        with self._changed:
+            if manager.state in OPEN:
+                manager.abort_transaction(self._loop.now_ms())
+                self._loop.wake()
+        with suppress(TimedOut, RequestFailed):
+            self.wait_until(lambda: not manager.is_busy, timeout_s, "the end of a transaction")
+
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Send the rest; what has no outcome in time is given up, as unknown or refused."""
         if self._is_over:
             return
+        deadline_s = time.monotonic() + timeout_s
+        self._end_transaction(timeout_s)
+        timeout_s = max(0.0, deadline_s - time.monotonic())
         with self._changed:
             self._machine.close(self._loop.now_ms())
             self._loop.wake()

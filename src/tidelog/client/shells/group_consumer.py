@@ -22,6 +22,7 @@ from tidelog.client.group.config import group_config
 from tidelog.client.group.group_consumer import GroupConsumerMachine
 from tidelog.client.group.member import LEAVE_TIMEOUT_MS, MembershipState
 from tidelog.client.group.offset_commits import CommitOutcome
+from tidelog.client.group.offset_requests import ConsumerGroupMetadata
 from tidelog.client.settings import Given
 from tidelog.client.shells.blocking_clients import DrivenClient, RequestFailed
 from tidelog.client.shells.loop import Loop
@@ -48,6 +49,11 @@ class GroupConsumer(DrivenClient):
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
         return self._machine.assignment
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """For a producer's `send_offsets_to_transaction`."""
+        return self._machine.group_metadata
 
     @property
     def rebalances(self) -> int:

@@ -1,9 +1,9 @@
 """What a sink asks of its cluster before it writes: is it fit, which partitions, where they end.
 
 Whether it is fit is asked once, when a driver starts. It needs transactions, and brokers that
-verify that a partition was added to a transaction before they write to it (Kafka 3.6 and newer,
-switched on): without that a late record of an aborted transaction could be committed with the next
-one.
+verify that a partition was added to a transaction before they write to it (Tidelog, and Kafka 3.6
+and newer; switched on): without that a late record of an aborted transaction could be committed
+with the next one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNKNOWN_FOR_MS = 5_000
 """How long a topic that was just created may be unknown to some broker."""
 PAUSE_MS = 100
 _MINUTE_MS = 60_000
-_NEEDS = "the exactly-once sink needs Apache Kafka 3.6 or newer"
+_NEEDS = "the exactly-once sink needs brokers of Tidelog, or Apache Kafka 3.6 or newer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,9 @@ def judge_configs(replies: list[SinkReply], *, transaction_timeout_ms: int | Non
     for each in answered or replies:
         values = _values(each)
         if values.get(VERIFICATION) != "true":
-            raise ClusterUnfit(f"{VERIFICATION} is not true on every broker: {_NEEDS}, and that")
+            raise ClusterUnfit(
+                f"{VERIFICATION} is not true on every broker, and the exactly-once sink needs it"
+            )
         timeouts_max.append(int(values[TIMEOUT_MAX]))
         retentions.append(int(values[RETENTION]))
     timeout_max_ms = min(timeouts_max)

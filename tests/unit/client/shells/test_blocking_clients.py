@@ -11,6 +11,7 @@ from tests.process.ports import HOST, free_port
 from tidelog.client.admin.topics import list_topics
 from tidelog.client.consumer.errors import NoOffset
 from tidelog.client.producer.outcome import TIMED_OUT, SendOutcome
+from tidelog.client.producer.transaction_errors import IllegalTransactionState
 from tidelog.client.settings import ConfigError
 from tidelog.client.shells.blocking_clients import (
     Admin,
@@ -18,6 +19,7 @@ from tidelog.client.shells.blocking_clients import (
     Producer,
     RecordRefused,
     RequestFailed,
+    TimedOut,
 )
 from tidelog.core.model.ids import TopicPartition
 
@@ -72,6 +74,34 @@ def test_a_consumer_has_nothing_or_an_error(refusing: str) -> None:
     lookup: dict[str, str | int] = {"bootstrap.servers": refusing, "default.api.timeout.ms": 50}
     with Consumer(lookup) as consumer, pytest.raises(RequestFailed):
         consumer.end_offsets([P0])
+
+
+def test_transactional_calls_say_what_is_missing(refusing: str) -> None:
+    with (
+        Producer({"bootstrap.servers": refusing}) as producer,
+        pytest.raises(IllegalTransactionState, match=r"no transactional\.id"),
+    ):
+        producer.init_transactions()
+    settings: dict[str, str | int] = {
+        "bootstrap.servers": refusing,
+        "transactional.id": "payments",
+        "max.block.ms": 20,
+    }
+    with Producer(settings) as producer:
+        for call in (
+            producer.begin_transaction,
+            producer.commit_transaction,
+            producer.abort_transaction,
+            lambda: producer.send("orders", b"x"),
+        ):
+            with pytest.raises(IllegalTransactionState, match="call init_transactions first"):
+                call()
+        for _ in range(2):
+            with pytest.raises(TimedOut, match="init_transactions"):
+                producer.init_transactions()
+        with pytest.raises(IllegalTransactionState, match="init_transactions is not over"):
+            producer.begin_transaction()
+        producer.close(timeout_s=0.0)
 
 
 def test_bad_settings_are_refused_before_anything_is_opened() -> None:
