@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 
 import tidelog
-from tests.process.waiting import wait_until
+from tests.process.waiting import PATIENCE_S, wait_until
 from tidelog.client.admin.groups import commit_group_offsets
 from tidelog.client.admin.topics import create_topic
 from tidelog.client.group.offset_requests import OffsetAndMetadata
@@ -213,6 +214,33 @@ def test_a_status_knows_the_groups(cluster: tidelog.Cluster) -> None:
         return wanted in cluster.status().groups
 
     cluster.wait_until(is_told, "the group and its lag")
+
+
+def test_a_status_knows_open_transactions_and_whom_they_hold_back(
+    cluster: tidelog.Cluster,
+) -> None:
+    make_topic(cluster, "copied")
+    settings = {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": "copy-1"}
+    producer = confluent_kafka.Producer(settings)
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce("copied", b"a", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+
+    def seen() -> tuple[list[tuple[str, str]], int | None]:
+        """A broker that is silent for a moment tells nothing."""
+        status = cluster.status()
+        [copied] = [each for each in status.partitions if each.topic == "copied"]
+        open_in = [
+            (each.transactional_id, each.state)
+            for each in status.transactions
+            if each.partitions == (TopicPartition("copied", 0),)
+        ]
+        return open_in, copied.held_back
+
+    cluster.wait_until(lambda: seen() == ([("copy-1", "Ongoing")], 1), "the open transaction")
+    producer.commit_transaction(PATIENCE_S)
+    cluster.wait_until(lambda: seen() == ([], 0), "its end")
 
 
 def test_several_threads_may_ask_and_break_at_the_same_time(cluster: tidelog.Cluster) -> None:

@@ -18,6 +18,7 @@ from tidelog.cli.group.command import app as group
 from tidelog.cli.pipeline.command import app as pipeline
 from tidelog.cli.produce.command import produce
 from tidelog.cli.topic.command import app as topic
+from tidelog.cli.transaction.command import app as transaction
 
 app = typer.Typer(
     name="tidelog",
@@ -34,6 +35,7 @@ app.command()(down.down)
 app.add_typer(fault.app)
 app.add_typer(topic)
 app.add_typer(group)
+app.add_typer(transaction)
 app.command()(produce)
 app.command()(consume)
 app.command()(elect.elect)

@@ -18,7 +18,7 @@ from tidelog.cli.exit_codes import Misused, complain, one_line, verb
 FOUND_SOMETHING = 1
 COULD_NOT_RUN = 2
 RATE = 100
-PAUSE_S = 4.0
+PAUSE_S = 3.0
 
 
 class DemoStory(StrEnum):
@@ -36,7 +36,7 @@ Bootstrap = Annotated[
         "--bootstrap",
         "-b",
         metavar="HOST:PORT[,…]",
-        help="Play it on this Apache Kafka, in topics of its own, instead of on brokers of ours.",
+        help="Play it on this cluster, in topics of its own, instead of on brokers of its own.",
     ),
 ]
 Rate = Annotated[int, typer.Option("--rate", min=1, max=10_000, help="Orders per second.")]
@@ -64,11 +64,12 @@ def demo(
 
         tidelog demo
 
-    Four brokers over two racks take an order stream, a Spark pipeline makes revenue of it. A leader
-    is killed, a whole rack, and Spark's driver, each with kill -9, and each returns. Then the audit
-    says how many orders were sent, acknowledged, processed, lost or duplicated.
+    Four brokers over two racks take an order stream; a Spark pipeline publishes its revenue in a
+    topic, in transactions. A leader is killed, a whole rack, the transaction coordinator and
+    Spark's driver, each with kill -9, and each returns. Then the audit says how many orders were
+    sent, acknowledged, processed, lost or duplicated, and whether each result was published once.
 
-    **On Apache Kafka**: no broker is touched, and the pipeline writes topics, exactly once:
+    **On another cluster**, Apache Kafka or Tidelog: no broker is touched, everything is a topic:
 
         tidelog demo --bootstrap localhost:9092
 

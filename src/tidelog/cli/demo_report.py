@@ -41,8 +41,15 @@ def rows(account: Account, sink: str) -> list[Row]:
         ("double", f"{account.double:,}", "processed more than once"),
         ("sent twice", f"{account.dropped:,}", "second copies, recognised and left out"),
         ("dead letters", f"{account.dead:,}", "broken records, set aside with the reason"),
+        ("results", f"{account.results:,}", _results(account)),
         ("revenue", euros(account.revenue_cents), _revenue(account)),
     ]
+
+
+def _results(account: Account) -> str:
+    if any(each.name.startswith("result ") for each in account.findings):
+        return "records in the revenue topic: not those that the batches came to"
+    return "records in the revenue topic, read committed: each result of each batch, once"
 
 
 def _revenue(account: Account) -> str:
@@ -70,7 +77,8 @@ def _table(account: Account, sink: str) -> Table:
 def _verdict(account: Account) -> Text:
     if account.is_clean:
         text = (
-            "every acknowledged order was kept and processed exactly once: none lost, none double"
+            "every acknowledged order was kept and processed exactly once, and every result "
+            "published exactly once: none lost, none double"
         )
         return Text(text, style="bold green")
     return Text("NOT what was promised: see above", style="bold red")

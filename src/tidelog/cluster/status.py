@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidelog.cluster.fault_registry import ActiveFault
+
+if TYPE_CHECKING:  # `tidelog up` starts without it
+    from tidelog.core.model.ids import TopicPartition
 
 UP = "up"
 FENCED = "fenced"
@@ -43,6 +46,15 @@ class PartitionStatus:
     high_watermark: int | None = None
     log_end_offsets: dict[int, int] = field(default_factory=dict)
     """By broker."""
+    last_stable_offset: int | None = None
+
+    @property
+    def held_back(self) -> int | None:
+        """How far the last stable offset is behind the high watermark: what open transactions keep
+        from readers of committed records."""
+        if self.last_stable_offset is None or self.high_watermark is None:
+            return None
+        return max(0, self.high_watermark - self.last_stable_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +70,22 @@ class GroupStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransactionStatus:
+    """A transaction without an end, or whose markers are not all written; unknown is None."""
+
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+    start_ms: int | None
+    """On the coordinator's clock."""
+    partitions: tuple[TopicPartition, ...] | None
+    """Those that still wait for the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """Nodes, partitions, groups and faults."""
+    """Nodes, partitions, groups, open transactions and faults."""
 
     cluster_id: str
     data: str
@@ -75,6 +101,8 @@ class ClusterStatus:
     faults: tuple[ActiveFault, ...]
     groups: tuple[GroupStatus, ...] = ()
     """The first ones by name, if there are many."""
+    transactions: tuple[OpenTransactionStatus, ...] = ()
+    """The open ones; the first by name, if there are many."""
 
     @property
     def is_down(self) -> bool:
@@ -103,33 +131,9 @@ def status_as_json(status: ClusterStatus) -> dict[str, Any]:
         "controller": status.controller,
         "quorum_epoch": status.quorum_epoch,
         "is_healthy": status.is_healthy,
-        "nodes": [
-            {
-                "id": node.id,
-                "state": node.state,
-                "roles": list(node.roles),
-                "rack": node.rack,
-                "address": node.address,
-                "pid": node.pid,
-                "is_active_controller": node.is_active_controller,
-                "log": node.log_path,
-            }
-            for node in status.nodes
-        ],
+        "nodes": [_node_as_json(each) for each in status.nodes],
         "partitions_total": status.partitions_total,
-        "partitions": [
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "leader": each.leader,
-                "leader_epoch": each.leader_epoch,
-                "isr": list(each.isr),
-                "replicas": list(each.replicas),
-                "high_watermark": each.high_watermark,
-                "log_end_offsets": {str(key): end for key, end in each.log_end_offsets.items()},
-            }
-            for each in status.partitions
-        ],
+        "partitions": [_partition_as_json(each) for each in status.partitions],
         "groups": [
             {
                 "group": each.group,
@@ -140,7 +144,45 @@ def status_as_json(status: ClusterStatus) -> dict[str, Any]:
             }
             for each in status.groups
         ],
+        "transactions": [
+            {
+                "transactional_id": each.transactional_id,
+                "coordinator": each.coordinator,
+                "producer_id": each.producer_id,
+                "state": each.state,
+                "start_ms": each.start_ms,
+                "partitions": None if each.partitions is None else list(map(str, each.partitions)),
+            }
+            for each in status.transactions
+        ],
         "faults": [fault_as_json(each) for each in status.faults],
+    }
+
+
+def _node_as_json(node: NodeStatus) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "state": node.state,
+        "roles": list(node.roles),
+        "rack": node.rack,
+        "address": node.address,
+        "pid": node.pid,
+        "is_active_controller": node.is_active_controller,
+        "log": node.log_path,
+    }
+
+
+def _partition_as_json(partition: PartitionStatus) -> dict[str, Any]:
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "isr": list(partition.isr),
+        "replicas": list(partition.replicas),
+        "high_watermark": partition.high_watermark,
+        "last_stable_offset": partition.last_stable_offset,
+        "log_end_offsets": {str(node): end for node, end in partition.log_end_offsets.items()},
     }
 
 

@@ -31,6 +31,7 @@ from tidelog.cluster.status import (
     NodeStatus,
     PartitionStatus,
 )
+from tidelog.cluster.transaction_status import transaction_statuses
 from tidelog.core.model.errors import ErrorCode
 from tidelog.core.model.ids import TopicPartition
 
@@ -46,7 +47,7 @@ def take_snapshot(
     *,
     timeout_s: float,
 ) -> ClusterStatus:
-    """Nodes and partitions first, then the offsets of every replica, then groups."""
+    """Nodes and partitions first, then the offsets of every replica, transactions, and groups."""
     plan = launcher.plan
     answers = _ask_all(launcher, fanout, timeout_s)
     quorum = newest_quorum(each["quorum"] for each in answers.values() if "quorum" in each)
@@ -58,6 +59,9 @@ def take_snapshot(
     shown = [status for _, status in partitions[:PARTITIONS_MAX]]
     with_offsets = tuple(_with_offsets(fanout, shown, set(answers), timeout_s))
     brokers = sorted(set(answers).intersection(plan.broker_ids))
+    transactions, described = transaction_statuses(
+        fanout, brokers, with_offsets, timeout_s=timeout_s
+    )
     return ClusterStatus(
         cluster_id=plan.cluster_id,
         data=str(launcher.directory.root),
@@ -69,10 +73,11 @@ def take_snapshot(
             _node(launcher, node, cluster, node.id in answers, is_active=node.id == controller)
             for node in plan.nodes
         ),
-        partitions=with_offsets,
+        partitions=described,
         partitions_total=len(partitions) if isinstance(topics, MetadataDescription) else None,
         faults=tuple(registry.active()),
-        groups=group_statuses(fanout, brokers, with_offsets, timeout_s=timeout_s),
+        groups=group_statuses(fanout, brokers, described, timeout_s=timeout_s),
+        transactions=transactions,
     )
 
 

@@ -36,6 +36,7 @@ CLEAN = Account(
     double=0,
     dropped=5,
     dead=2,
+    results=15,
     revenue_cents=123_456,
 )
 LOST = replace(
@@ -67,6 +68,7 @@ def words(account: Account) -> str:
 def test_a_clean_account_says_so_last() -> None:
     said = words(CLEAN)
     assert "1,234.56" in said and "93 orders, 5 of them sent twice, and 2 broken records" in said
+    assert "15  records in the revenue topic, read committed" in said
     assert said.splitlines()[-1].startswith("every acknowledged order was kept and processed")
 
 

@@ -14,14 +14,16 @@ from tidelog.cli.cluster.tables import (
     FAULT_HEADER,
     GROUP_HEADER,
     NODE_HEADER,
-    PARTITION_HEADER,
+    TRANSACTION_HEADER,
     Row,
     fault_rows,
     group_rows,
     headline,
     node_rows,
+    partition_header,
     partition_rows,
     summary,
+    transaction_rows,
     wall_now_ms,
 )
 from tidelog.cluster import processes
@@ -50,16 +52,20 @@ def picture(status: ClusterStatus, *, lines: int) -> Group:
     """As much as fits into the given number of lines."""
     used = _LINES_BESIDE_PARTITIONS + len(status.nodes) + len(status.faults)
     used += len(status.groups) + 1 if status.groups else 0
+    used += len(status.transactions) + 1 if status.transactions else 0
     shown = status.partitions[: max(_PARTITIONS_MIN, lines - used)]
     parts: list[Table | Text] = [
         Text(f"{time.strftime('%H:%M:%S')}  {headline(status)}", style="bold"),
         _table(NODE_HEADER, node_rows(status)),
     ]
     if shown:
-        parts.append(_table(PARTITION_HEADER, partition_rows(shown)))
+        parts.append(_table(partition_header(shown), partition_rows(shown)))
     parts.append(Text(summary(status, shown=len(shown)), style="dim"))
     if status.groups:
         parts.append(_table(GROUP_HEADER, group_rows(status.groups)))
+    if status.transactions:
+        rows = transaction_rows(status.transactions, wall_ms=wall_now_ms())
+        parts.append(_table(TRANSACTION_HEADER, rows))
     if status.faults:
         parts.append(_table(FAULT_HEADER, fault_rows(status.faults, wall_ms=wall_now_ms())))
     return Group(*parts)

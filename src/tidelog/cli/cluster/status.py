@@ -20,16 +20,21 @@ def status(
     data: Data = DATA,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for other programs.")] = False,
 ) -> None:
-    """Show a local cluster: nodes, leaders, in-sync replicas, epochs, offsets, groups, faults.
+    """Show a local cluster: nodes, leaders, replicas, offsets, groups, transactions, faults.
 
         tidelog status
 
     States of a node: `up`; `fenced`, it may not lead (yet); `silent`, it runs and does not answer;
     `paused`; `down`. Nobody is waited for longer than a moment.
 
+    Transactions are shown while they are open, and last stable offsets while one of them is behind
+    the high watermark: so much is kept from readers of committed records.
+
     `--json` is one document: cluster_id, data, bootstrap_servers, profile, controller,
     quorum_epoch, is_healthy, nodes, partitions_total, partitions (the first 200, internal topics
-    last), groups (the first 20: group, state, type, members, lag), faults. Unknown is null.
+    last), groups (the first 20: group, state, type, members, lag), transactions (the first 20 that
+    are open: transactional_id, coordinator, producer_id, state, start_ms, partitions), faults.
+    Unknown is null.
 
     Exit codes: 0, or 1 if there is no cluster or no node of it runs.
     """
@@ -51,13 +56,15 @@ def status_text(found: ClusterStatus, data: Path) -> str:
         FAULT_HEADER,
         GROUP_HEADER,
         NODE_HEADER,
-        PARTITION_HEADER,
+        TRANSACTION_HEADER,
         fault_rows,
         group_rows,
         headline,
         node_rows,
+        partition_header,
         partition_rows,
         summary,
+        transaction_rows,
         wall_now_ms,
     )
 
@@ -66,10 +73,13 @@ def status_text(found: ClusterStatus, data: Path) -> str:
         parts.append(f"resume it: tidelog up{data_option(data)}")
         return "\n\n".join(parts)
     if found.partitions:
-        parts.append(columns(PARTITION_HEADER, partition_rows(found.partitions)))
+        parts.append(columns(partition_header(found.partitions), partition_rows(found.partitions)))
     parts.append(summary(found, shown=len(found.partitions)))
     if found.groups:
         parts.append(columns(GROUP_HEADER, group_rows(found.groups)))
+    if found.transactions:
+        rows = transaction_rows(found.transactions, wall_ms=wall_now_ms())
+        parts.append(columns(TRANSACTION_HEADER, rows))
     if found.faults:
         rows = fault_rows(found.faults, wall_ms=wall_now_ms())
         parts.append(columns(FAULT_HEADER, rows))

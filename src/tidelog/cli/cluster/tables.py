@@ -13,6 +13,7 @@ from tidelog.cluster.status import (
     ClusterStatus,
     GroupStatus,
     NodeStatus,
+    OpenTransactionStatus,
     PartitionStatus,
 )
 
@@ -21,7 +22,10 @@ PARTITION_HEADER = (
     *("partition", "leader", "leader epoch", "isr", "out of sync", "high watermark"),
     "log ends",
 )
+LAST_STABLE_OFFSET = "last stable offset"
+"""A column only while an open transaction holds something back."""
 GROUP_HEADER = ("group", "state", "members", "lag")
+TRANSACTION_HEADER = ("open transaction", "state", "coordinator", "open for", "partitions")
 FAULT_HEADER = ("fault", "what it is", "ends")
 
 Row = tuple[str, ...]
@@ -31,16 +35,34 @@ def node_rows(status: ClusterStatus) -> list[Row]:
     return [_node_row(node, status) for node in status.nodes]
 
 
+def partition_header(partitions: Sequence[PartitionStatus]) -> Row:
+    return (*PARTITION_HEADER, LAST_STABLE_OFFSET) if _is_held(partitions) else PARTITION_HEADER
+
+
 def partition_rows(partitions: Sequence[PartitionStatus]) -> list[Row]:
     """One row each; those of the brokers' own topics together, if somebody leads them."""
+    is_held = _is_held(partitions)
     together: dict[str, list[PartitionStatus]] = {}
     rows = []
     for each in partitions:
         if _is_own(each.topic) and each.leader is not None:
             together.setdefault(each.topic, []).append(each)
         else:
-            rows.append(_partition_row(each))
-    return rows + [_topic_row(topic, found) for topic, found in sorted(together.items())]
+            rows.append((*_partition_row(each), *[_stable(each)] * is_held))
+    for topic, found in sorted(together.items()):
+        held = sum(map(bool, (each.held_back for each in found)))
+        behind = f"behind in {held} of them" if held else "-"
+        rows.append((*_topic_row(topic, found), *[behind] * is_held))
+    return rows
+
+
+def _is_held(partitions: Sequence[PartitionStatus]) -> bool:
+    return any(each.held_back for each in partitions)
+
+
+def _stable(partition: PartitionStatus) -> str:
+    offset, held_back = _id(partition.last_stable_offset), partition.held_back
+    return f"{offset} ({held_back} behind)" if held_back else offset
 
 
 def _topic_row(topic: str, partitions: Sequence[PartitionStatus]) -> Row:
@@ -56,6 +78,19 @@ def _is_own(topic: str) -> bool:
 
 def group_rows(groups: Sequence[GroupStatus]) -> list[Row]:
     return [(each.group, each.state or "-", _id(each.members), _id(each.lag)) for each in groups]
+
+
+def transaction_rows(transactions: Sequence[OpenTransactionStatus], *, wall_ms: int) -> list[Row]:
+    return [
+        (
+            each.transactional_id,
+            each.state,
+            str(each.coordinator),
+            "-" if each.start_ms is None else in_words(max(0, wall_ms - each.start_ms)),
+            ",".join(map(str, each.partitions or ())) or "-",
+        )
+        for each in transactions
+    ]
 
 
 def fault_rows(faults: Sequence[ActiveFault], *, wall_ms: int) -> list[Row]:

@@ -65,7 +65,8 @@ Exit = Annotated[
     bool, typer.Option("--exit", "-e", help="Stop at the end that the topic has at the start.")
 ]
 WantedIsolation = Annotated[
-    Isolation | None, typer.Option("--isolation-level", help="read_uncommitted if not given.")
+    Isolation | None,
+    typer.Option("--isolation", "--isolation-level", help="read_uncommitted if not given."),
 ]
 ClientRack = Annotated[
     str | None, typer.Option(metavar="RACK", help="Read from a replica in this rack (KIP-392).")

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 from rich.console import Console
 
 from tidelog.cli.cluster.live_table import picture
+from tidelog.cli.cluster.status import status_text
 from tidelog.cli.cluster.tables import (
+    LAST_STABLE_OFFSET,
     PARTITION_HEADER,
     changes,
     fault_rows,
     group_rows,
     headline,
     node_rows,
+    partition_header,
     partition_rows,
     summary,
+    transaction_rows,
 )
 from tidelog.cluster.fault_registry import ActiveFault
 from tidelog.cluster.status import (
     ClusterStatus,
     GroupStatus,
     NodeStatus,
+    OpenTransactionStatus,
     PartitionStatus,
     status_as_json,
+)
+from tidelog.core.model.ids import TopicPartition
+
+COPY = OpenTransactionStatus(
+    transactional_id="copy-1",
+    coordinator=2,
+    producer_id=1_000,
+    state="Ongoing",
+    start_ms=2_000,
+    partitions=(TopicPartition("orders", 0), TopicPartition("orders", 1)),
 )
 
 
@@ -97,6 +113,55 @@ def test_rows_of_groups_show_members_and_lag() -> None:
     assert document["groups"] == [
         {"group": "mail", "state": "Stable", "type": "classic", "members": 2, "lag": 70}
     ]
+
+
+def test_rows_of_open_transactions_show_their_age_and_partitions() -> None:
+    assert transaction_rows([COPY], wall_ms=14_000) == [
+        ("copy-1", "Ongoing", "2", "12 s", "orders-0,orders-1")
+    ]
+    unknown = replace(COPY, start_ms=None, partitions=None)
+    assert transaction_rows([unknown], wall_ms=0) == [("copy-1", "Ongoing", "2", "-", "-")]
+    document = status_as_json(replace(HEALTHY, transactions=(COPY, unknown)))
+    assert document["transactions"][0] == {
+        "transactional_id": "copy-1",
+        "coordinator": 2,
+        "producer_id": 1_000,
+        "state": "Ongoing",
+        "start_ms": 2_000,
+        "partitions": ["orders-0", "orders-1"],
+    }
+    assert document["transactions"][1]["partitions"] is None
+
+
+def test_the_last_stable_offset_is_a_column_only_while_one_is_behind() -> None:
+    stable = replace(ORDERS, partition=1, last_stable_offset=1_000)
+    assert partition_header([ORDERS, stable]) == PARTITION_HEADER
+    assert len(partition_rows([stable])[0]) == len(PARTITION_HEADER)
+
+    held = replace(ORDERS, last_stable_offset=965)
+    own = replace(held, topic="__consumer_offsets")
+    mixed = [held, stable, replace(ORDERS, partition=2), own, replace(own, partition=1)]
+    assert partition_header(mixed) == (*PARTITION_HEADER, LAST_STABLE_OFFSET)
+    assert [row[-1] for row in partition_rows(mixed)] == [
+        *("965 (35 behind)", "1000", "-", "behind in 2 of them")
+    ]
+    assert {len(row) for row in partition_rows(mixed)} == {len(PARTITION_HEADER) + 1}
+    [document] = status_as_json(replace(HEALTHY, partitions=(held,)))["partitions"]
+    assert document["last_stable_offset"] == 965
+
+
+def test_a_last_stable_offset_that_was_told_later_is_not_behind() -> None:
+    assert replace(ORDERS, last_stable_offset=1_010).held_back == 0
+    assert replace(ORDERS, last_stable_offset=1_010, high_watermark=None).held_back is None
+    assert ORDERS.held_back is None
+
+
+def test_nothing_is_shown_of_transactions_while_none_is_open() -> None:
+    quiet = status_text(HEALTHY, Path("data"))
+    assert "transaction" not in quiet and LAST_STABLE_OFFSET not in quiet
+    held = replace(ORDERS, last_stable_offset=965)
+    text = status_text(replace(HEALTHY, partitions=(held,), transactions=(COPY,)), Path("data"))
+    assert "open transaction" in text and "copy-1" in text and "965 (35 behind)" in text
 
 
 def test_rows_of_faults_show_their_end() -> None:
@@ -178,11 +243,16 @@ def test_the_live_picture_shows_nodes_partitions_and_faults_and_fits_the_window(
         assert word in text
     many = replace(
         HEALTHY,
-        partitions=tuple(replace(ORDERS, partition=each) for each in range(200)),
+        partitions=tuple(
+            replace(ORDERS, partition=each, last_stable_offset=965) for each in range(200)
+        ),
         partitions_total=200,
+        transactions=(COPY,) * 3,
     )
     console.print(picture(many, lines=30))
-    assert len(console.export_text().splitlines()) <= 30
+    text = console.export_text()
+    assert len(text.splitlines()) <= 30
+    assert "copy-1" in text and "965 (35 behind)" in text
 
 
 def test_a_topic_of_the_brokers_is_one_row_while_somebody_leads() -> None:

@@ -1,0 +1,1 @@
+"""`tidelog transaction`: list and describe transactions, find and abort those that hang."""
