@@ -26,12 +26,20 @@ def first_fresh_seed() -> int:
     return int(given) if given is not None else seed_of(SOURCE)
 
 
-def seed_of(source: Path) -> int:
+@cache
+def number_of_all_code() -> int:
+    """Of all of it: campaigns with processes and Spark have more of it than simulated worlds."""
+    return seed_of(SOURCE, rooms=("",), left_out=())
+
+
+def seed_of(
+    source: Path, *, rooms: tuple[str, ...] = ROOMS, left_out: tuple[str, ...] = LEFT_OUT
+) -> int:
     """A number made of the Python files of these rooms: their places and their bytes."""
     summed = hashlib.sha256()
-    found = [path for room in ROOMS for path in (source / room).rglob("*.py")]
+    found = [path for room in rooms for path in (source / room).rglob("*.py")]
     for name in sorted(path.relative_to(source).as_posix() for path in found):
-        if name.startswith(LEFT_OUT):
+        if name.startswith(left_out):
             continue
         content = (source / name).read_bytes()
         summed.update(f"{name} {len(content)}\n".encode())

@@ -65,6 +65,7 @@ def test_a_rare_planted_mistake_is_caught_within_its_seeds_by_its_check(name: st
     caught(name)
 
 
+@pytest.mark.long
 def test_a_failing_seed_shrinks_to_a_short_story_that_fails_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -15,10 +15,10 @@ from tidelog.worlds.simulator.verdict import Verdict
 PROFILE = "replication"
 FIRST = first_fresh_seed()
 SHARE = 10
-CHUNKS = 14
-LONG_CHUNKS = 14
+CHUNKS = 8
+LONG_CHUNKS = 20
 """More of them in long runs; thousands are `./dev sim --profile replication`."""
-QUICK = 60
+QUICK = 20
 """Mutants that are caught within so many seeds are tried in every run, the others in long ones."""
 
 ONCE_FAILED: dict[int, str] = {

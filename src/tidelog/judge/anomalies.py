@@ -167,8 +167,16 @@ DIRTY_READ = _kind(
     "{reader} was answered that the log ends at {end_offset} in leader epoch {leader_epoch}; its "
     "high watermark was {high_watermark}",
 )
-HIDDEN = _kind("hidden", "committed, but brokers tell their readers to skip it")
-ABORTED_BUT_READ = _kind("aborted but read", "of an aborted transaction, but readers get it")
+HIDDEN = _kind(
+    "hidden",
+    "committed, but brokers tell their readers to skip it",
+    "{reader} has passed offset {offset} without {payload!r} of {transaction}",
+)
+ABORTED_BUT_READ = _kind(
+    "aborted but read",
+    "of an aborted transaction, but readers get it",
+    "{reader} was given {payload!r} of {transaction} at offset {offset}",
+)
 
 # Metadata as clients see it.
 
@@ -308,6 +316,56 @@ SKIPPED = _kind(
     "skipped",
     "a record lies before a group's position, but no member was given it",
     "group {group}: {payload!r} at offset {offset}, the group is at {position}",
+)
+
+# Transactions.
+
+TORN_TRANSACTION = _kind(
+    "torn transaction",
+    "part of a transaction counts, another part does not",
+    "{transaction}: {reader} was given {payload!r}, but {other_reader} has passed {missed!r}",
+)
+UNDECIDED_READ = _kind(
+    "undecided read",
+    "a read_committed reader was given a record whose transaction was not decided yet",
+    "{reader} was given {payload!r} at offset {offset} before the commit of {transaction}",
+    "{reader} came to {next_offset}, beyond the last stable offset {last_stable_offset}",
+)
+STABLE_OFFSET_BACK = _kind(
+    "last stable offset back",
+    "within one leader epoch a later answer has a lower last stable offset",
+    "{reader} was given {last_stable_offset} in leader epoch {leader_epoch}, after "
+    "{last_stable_offset_before}",
+)
+HANGING_TRANSACTION = _kind(
+    "hanging transaction",
+    "long after the last fault a last stable offset is behind the high watermark",
+    "node {node}: {last_stable_offset}, the high watermark is {high_watermark}",
+)
+ZOMBIE_WRITE = _kind(
+    "zombie write",
+    "a producer was answered ok though another had been given its transactional id before",
+    "{transaction} of {producer} {identity}: {request}, after {later} was given {later_identity}",
+)
+ABORTED_OFFSETS = _kind(
+    "aborted offsets",
+    "a group was given offsets of a transaction that was not committed",
+    "group {group}: {reader} was given {offset} of {transaction}",
+)
+TRANSFORMED_TWICE = _kind(
+    "transformed twice",
+    "a record has several results in a topic that has one for each",
+    "group {group}: {payload!r} has {count} results",
+)
+NOT_TRANSFORMED = _kind(
+    "not transformed",
+    "a record has no result in a topic that has one for each",
+    "group {group}: {payload!r} at offset {offset}",
+)
+TRANSFORMED_FROM_NOTHING = _kind(
+    "transformed from nothing",
+    "a result is there without the record that it was made of",
+    "group {group}: {payload!r}",
 )
 
 # Replicas on disk, and what a sink published: the audit's own.

@@ -33,7 +33,24 @@ OF_ONE_BROKER = ("tidelog.core.storage", "tidelog.worlds.simulator")
 OF_SEVERAL = frozenset({"LogTruncated", "LogStartedAnew", "BytesHeld", "BytesReleased", "Wiped"})
 """Of these rooms: what needs other replicas, or links between nodes."""
 OF_COORDINATORS = frozenset({"CoordinatorLoaded", "CoordinatorDropped"})
-"""Only the profile `groups` has them; its clients are not those of the client room."""
+"""Only these profiles have them; their clients are not those of the client room."""
+WITH_COORDINATORS = ("groups", "transactions")
+OF_TRANSACTIONS = frozenset(
+    {
+        "MarkersAbandoned",
+        "TransactionCommitted",
+        "TransactionAborted",
+        "CommitInDoubt",
+        "FencedBySuccessor",
+        "FencedByClock",
+        "FencedCommit",
+        "WriteGivenUp",
+        "RecordsSkipped",
+        "CoordinatorMoved",
+        "TransactionStateChanged",
+    }
+)
+"""Only the profile `transactions` has them."""
 RETURNED: tuple[type, ...] = (RoleChanged, VoteGranted, *get_args(Change))
 """Values of pure machines that a node emits."""
 
@@ -44,7 +61,7 @@ def catalogue(profile: str = "replication") -> frozenset[str]:
     is_lone = profile == "storage"
     names: set[str] = set() if is_lone else {event.__name__ for event in RETURNED}
     rooms = list(OF_ONE_BROKER if is_lone else ROOMS)
-    if profile == "groups":
+    if profile in WITH_COORDINATORS:
         rooms.remove("tidelog.client")
     for room in rooms:
         package = importlib.import_module(room)
@@ -54,8 +71,10 @@ def catalogue(profile: str = "replication") -> frozenset[str]:
                 names |= emitted(tree)
                 if module.name.endswith(f".{EVENTS_MODULE}"):
                     names |= defined(tree)
-    if profile != "groups":
+    if profile not in WITH_COORDINATORS:
         names -= OF_COORDINATORS
+    if profile != "transactions":
+        names -= OF_TRANSACTIONS
     return frozenset(names - OF_SEVERAL if is_lone else names)
 
 

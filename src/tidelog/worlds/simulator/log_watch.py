@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tidelog.core.storage.log import Log
 from tidelog.core.storage.producers import ProducerStates
 from tidelog.core.storage.segment import Segment
-from tidelog.core.wire.record_batch import BatchHeader, read_header
+from tidelog.core.wire.record_batch import CONTROL_BIT, BatchHeader, read_header
 from tidelog.judge.cluster.facts import ObservedBatch, ObservedProducer
 from tidelog.worlds.simulator.disk import SimFile
 
@@ -130,7 +130,9 @@ def remembered(producers: ProducerStates) -> list[ObservedProducer]:
 
 
 def _batch(header: BatchHeader) -> ObservedBatch:
-    has_producer = header.producer_id >= 0
+    """A marker is the coordinator's, not the producer's; offsets have no sequence."""
+    has_producer = header.producer_id >= 0 and not header.attributes & CONTROL_BIT
+    has_sequence = has_producer and header.base_sequence >= 0
     return ObservedBatch(
         header.base_offset,
         header.end_offset,
@@ -138,5 +140,5 @@ def _batch(header: BatchHeader) -> ObservedBatch:
         header.crc,
         header.producer_id if has_producer else None,
         header.producer_epoch if has_producer else 0,
-        (header.base_sequence + header.records_count) % SEQUENCES if has_producer else 0,
+        (header.base_sequence + header.records_count) % SEQUENCES if has_sequence else 0,
     )

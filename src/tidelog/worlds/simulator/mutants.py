@@ -10,6 +10,7 @@ from tidelog.worlds.simulator.mutants_of_partitions import PARTITION_MUTANTS
 from tidelog.worlds.simulator.mutants_of_reassignment import REASSIGNMENT_MUTANTS
 from tidelog.worlds.simulator.mutants_of_replication import REPLICATION_MUTANTS
 from tidelog.worlds.simulator.mutants_of_storage import STORAGE_MUTANTS
+from tidelog.worlds.simulator.mutants_of_transactions import TRANSACTION_MUTANTS
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
@@ -21,5 +22,6 @@ MUTANTS: dict[str, Mutant] = {
         *REASSIGNMENT_MUTANTS,
         *GROUP_MUTANTS,
         *COMPACTION_MUTANTS,
+        *TRANSACTION_MUTANTS,
     )
 }

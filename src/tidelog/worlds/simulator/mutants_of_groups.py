@@ -105,7 +105,7 @@ def load_kept_offsets(
 
 def never_resign(self: GroupCoordinator, index: int, now_ms: int) -> None:
     """A broker that leads a partition no more coordinates it nevertheless."""
-    partition = self._partitions.find(OFFSETS_TOPIC, index)
+    partition = self._parts.partitions.find(OFFSETS_TOPIC, index)
     if partition is not None and partition.leadership is not None:
         _consider(self, index, now_ms)
 

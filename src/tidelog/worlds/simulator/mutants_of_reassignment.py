@@ -110,7 +110,7 @@ REASSIGNMENT_MUTANTS = (
         "reassignment-ends-early",
         "a reassignment ends when the first of its new replicas is in sync",
         REASSIGNMENT_IN_ORDER,
-        within=30,
+        within=60,
         patch=Patch(ReassignmentReplicas, "completed", end_with_the_first),
     ),
     _mutant(

@@ -26,6 +26,7 @@ from tidelog.worlds.simulator.profiles.groups import GroupsRun
 from tidelog.worlds.simulator.profiles.planned_run import PlannedRun
 from tidelog.worlds.simulator.profiles.replication_plan import make_replication_plan
 from tidelog.worlds.simulator.profiles.storage_plan import make_storage_plan
+from tidelog.worlds.simulator.profiles.transactions import TransactionsRun
 from tidelog.worlds.simulator.step_shrinker import Shrinker
 from tidelog.worlds.simulator.steps import BadChoice, ChosenStep, from_text
 from tidelog.worlds.simulator.verdict import Verdict
@@ -46,6 +47,7 @@ PROFILES: dict[str, Callable[..., SeedRun]] = {
     "replication": partial(PlannedRun, make_replication_plan),
     "groups": GroupsRun,
     "compaction": CompactionRun,
+    "transactions": TransactionsRun,
 }
 REPORTED_IN_FULL = 3
 
@@ -57,6 +59,7 @@ processes that crash. A seed decides the whole run, so a failing seed fails agai
   ./dev sim --profile replication --seeds 300           clusters of three to five nodes
   ./dev sim --profile groups --seeds 300                consumer groups and their coordinators
   ./dev sim --profile compaction --seeds 300            compacted topics, and crashes amid swaps
+  ./dev sim --profile transactions --seeds 300          both protocols, and their coordinators
   ./dev sim --profile storage --replay 4711             one world, every event printed
   ./dev sim --profile replication --replay 4711 --only 3,7/200
                                                         with two of its steps, one for 200 ms
