@@ -1,4 +1,5 @@
-"""What all Spark tests share: one session, three Apache Kafkas, three Tidelogs, fresh topics.
+"""What all Spark tests share: one session, three Apache Kafkas, three Tidelogs, fresh topics; and
+a broker that a sink must refuse.
 
 Each of them is started by the first test that asks for it and serves all others here; so a test
 that kills brokers starts its own. All tests are one group, which is to say on one worker, but for
@@ -20,6 +21,7 @@ from tests.kafka import KafkaCluster, KafkaUnavailable, unavailable_reason
 from tests.kafka.tools import QUICK_START
 from tests.process.cluster import UNHURRIED
 from tests.spark import connector
+from tests.spark.brokers import FIXTURES, KAFKA, TIDELOG_LONG, Brokers
 from tests.spark.topics import NewTopic, make_topic
 
 if TYPE_CHECKING:
@@ -97,6 +99,21 @@ def tidelog3() -> Iterator[tidelog.Cluster]:
         yield cluster
 
 
+@pytest.fixture(scope="package")
+def unfit() -> Iterator[tidelog.Cluster]:
+    """A broker that does not verify the partitions of transactions: no sink may write to it."""
+    settings = {**SHARED_SETTINGS, "transaction.partition.verification.enable": "false"}
+    with tidelog.Cluster(brokers=1, settings=settings, faults=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=[KAFKA, TIDELOG_LONG])
+def brokers(request: pytest.FixtureRequest) -> Brokers:
+    """Three Apache Kafkas, then three Tidelogs: the same test on each."""
+    cluster: Brokers = request.getfixturevalue(FIXTURES[request.param])
+    return cluster
+
+
 @pytest.fixture
 def new_topic(request: pytest.FixtureRequest) -> NewTopic:
     """Makes topics named after the test and its file, with a copy on every broker."""
@@ -104,7 +121,7 @@ def new_topic(request: pytest.FixtureRequest) -> NewTopic:
     made: list[str] = []
 
     def make(
-        cluster: KafkaCluster | tidelog.Cluster,
+        cluster: Brokers,
         *,
         partitions: int = 1,
         replicas: int = 3,

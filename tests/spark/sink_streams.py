@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.kafka import KafkaCluster
 from tests.process.waiting import PATIENCE_S
+from tests.spark.brokers import Brokers
 from tests.spark.sink_parts import read_committed, wait_until_decided
 from tidelog.core.model.trace import ListTrace
 
@@ -60,16 +60,16 @@ class Stream:
             query.stop()
 
 
-def sink(kafka: KafkaCluster, topic: str, **more: Any) -> tuple[ExactlyOnce, ListTrace]:
+def sink(brokers: Brokers, topic: str, **more: Any) -> tuple[ExactlyOnce, ListTrace]:
     from tidelog.spark import exactly_once
 
     trace = ListTrace()
     given = {"topic": topic, **more}
-    made = exactly_once(kafka.bootstrap_servers, topic, trace=trace, **given)
+    made = exactly_once(brokers.bootstrap_servers, topic, trace=trace, **given)
     return made, trace
 
 
-def values(kafka: KafkaCluster, topic: str) -> list[str]:
+def values(brokers: Brokers, topic: str) -> list[str]:
     """What readers of committed data get from the topic of that sink, sorted."""
-    wait_until_decided(kafka.bootstrap_servers, topic)
-    return sorted(read_committed(kafka.bootstrap_servers, topic))
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    return sorted(read_committed(brokers.bootstrap_servers, topic))

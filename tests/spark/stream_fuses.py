@@ -181,6 +181,7 @@ def install() -> None:
 
     for name in ("sync_offsets", "SinkDriver", "TaskWriter"):
         assert hasattr(module, name), "a fuse for something that is not there burns nothing"
+    hear_of_waking()
     patched.sync_offsets = fused_sync
     patched.SinkDriver = FusedDriver
     patched.TaskWriter = FusedWriter
@@ -197,8 +198,25 @@ def kill_all() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+_waking: list[int] = []
+"""A pipe in the driver: a byte comes out when the process has got a SIGCONT, whichever thread it
+went to. Python's own handlers wait for the main thread, which waits for Spark."""
+
+
+def hear_of_waking() -> None:
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    signal.signal(signal.SIGCONT, lambda *_: None)
+    signal.set_wakeup_fd(into)
+    _waking.append(out)
+
+
 def stop_all() -> None:
+    """SIGSTOP of the driver and its JVM. A process of many threads runs on for a moment, in which
+    the request that this fuse is before would leave: the driver goes on only when it is woken."""
     os.killpg(os.getsid(0), signal.SIGSTOP)
+    if os.getpid() == os.getsid(0):
+        os.read(_waking[0], 1)
 
 
 def kill_executor() -> None:

@@ -7,8 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-from collections import Counter
+from collections import Counter, defaultdict
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -18,10 +21,12 @@ from tests.process.command_line import COMMAND, Said
 from tests.process.waiting import PATIENCE_S, wait_until
 from tests.process.wire import WireClient
 from tests.spark.orders import rows_of
+from tests.spark.sink_parts import read_committed
 from tidelog.demo import mission
 from tidelog.demo.accounts import PublishedOrders
 from tidelog.demo.mission import DemoOptions
 from tidelog.demo.own_cluster import OwnCluster
+from tidelog.demo.pipeline_file import REVENUE
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("demo")]
 
@@ -57,12 +62,22 @@ def journal_entries(journal: Path) -> list[dict[str, object]]:
     return [line for line in lines if "number" in line]
 
 
-def test_every_order_survives_a_leader_a_rack_and_the_driver(tmp_path: Path) -> None:
-    """The demo says so, and so do its journal and its table, read by somebody else."""
+def published(directory: Path) -> list[dict[str, Any]]:
+    """The revenue topic of a demo that has ended, as librdkafka reads it."""
+    with tidelog.Cluster(data=directory, faults=False) as cluster:
+        found = read_committed(cluster.bootstrap_servers, REVENUE)
+    return [json.loads(value, parse_float=Decimal) for value in found]
+
+
+def test_every_order_survives_a_leader_a_rack_the_coordinator_and_the_driver(
+    tmp_path: Path,
+) -> None:
+    """The demo says so, and so do its journal, its table and its topic, read by somebody else."""
     place = tmp_path / "mission"
     result = demo("--keep", str(place))
     assert result.code == 0, result.out + result.err
-    assert result.out.count("kill -9") == 3
+    assert result.out.count("kill -9") == 4
+    assert "the transaction coordinator of revenue, in an open transaction" in result.out
     assert result.out.count("no errors") == 2
     assert "every acknowledged order was kept and processed exactly once" in result.out
 
@@ -72,15 +87,29 @@ def test_every_order_survives_a_leader_a_rack_and_the_driver(tmp_path: Path) -> 
     assert [counted[name] for name in ("lost", "duplicated", "missing", "double")] == [0] * 4
     orders = Counter(str(each["key"]) for each in entries if each["key"] is not None)
     assert max(orders.values()) == 2, "some were sent twice"
-    rows = Counter(str(row["order_id"]) for row in rows_of(place / "valid_orders"))
-    assert rows == Counter(dict.fromkeys(orders, 1))
+    rows = rows_of(place / "valid_orders")
+    ids = Counter(str(row["order_id"]) for row in rows)
+    assert ids == Counter(dict.fromkeys(orders, 1))
     broken = sorted((each["partition"], each["offset"]) for each in entries if each["key"] is None)
     dead = sorted((row["partition"], row["offset"]) for row in rows_of(place / "dead_letters"))
     assert dead == broken and broken
 
+    results = published(place / "cluster")
+    assert len(results) == counted["results"] > 0
+    versions = Counter((each["minute"], each["country"], each["orders"]) for each in results)
+    assert set(versions.values()) == {1}, "no result twice"
+    newest: dict[object, Decimal] = {}
+    for each in sorted(results, key=lambda each: int(each["orders"])):
+        newest[each["minute"][:16], each["country"]] = Decimal(each["revenue"])
+    sums: dict[object, Decimal] = defaultdict(Decimal)
+    for row in rows:
+        minute = cast(datetime, row["ordered_at"]).isoformat()[:16]
+        sums[minute, row["country"]] += cast(Decimal, row["amount"])
+    assert newest == sums, "the topic is the table, summed up"
+
 
 @pytest.mark.java
-def test_on_apache_kafka_the_pipeline_writes_topics(kafka3: KafkaCluster) -> None:
+def test_on_another_cluster_the_pipeline_writes_topics(kafka3: KafkaCluster) -> None:
     """Exactly once through the driver's death; afterwards none of its topics is there."""
     result = demo("--bootstrap", kafka3.bootstrap_servers)
     assert result.code == 0, result.out + result.err
@@ -93,27 +122,28 @@ def test_on_apache_kafka_the_pipeline_writes_topics(kafka3: KafkaCluster) -> Non
     assert not [name for name in names if name.startswith("tidelog-demo-")]
 
 
-def test_a_cluster_without_transactions_is_refused_before_anything_is_begun(
-    tidelog3: tidelog.Cluster,
-) -> None:
-    result = demo("--bootstrap", tidelog3.bootstrap_servers)
+def test_an_unfit_cluster_is_refused_before_anything_is_begun(unfit: tidelog.Cluster) -> None:
+    result = demo("--bootstrap", unfit.bootstrap_servers)
     assert (result.code, result.out) == (2, "")
-    assert result.err.count("\n") == 1 and "this cluster has no transactions" in result.err
+    assert result.err.count("\n") == 1 and "verification.enable is not true" in result.err
 
 
 class Forgetful(OwnCluster):
     """When all is done its brokers lose the end of what they had, and its table a batch."""
 
+    LOST = ("orders", REVENUE)
+
     def audit_arguments(self) -> list[str]:
         cluster = self._cluster
         cluster.kill(*cluster.broker_ids)
         for node in cluster.nodes.values():
-            for segment in Path(node.data_path).glob("orders-*/*.log"):
-                data = segment.read_bytes()
-                segment.write_bytes(data[: len(data) * 3 // 4])
+            for topic in self.LOST:
+                for segment in Path(node.data_path).glob(f"{topic}-*/*.log"):
+                    data = segment.read_bytes()
+                    segment.write_bytes(data[: len(data) * 3 // 4])
         cluster.restart(*cluster.broker_ids)
         cluster.wait_unfenced(timeout_s=PATIENCE_S)
-        self._wait_until_in_sync()
+        self._wait_until_in_sync(*self.LOST)
         return super().audit_arguments()
 
     def published(self) -> PublishedOrders:
@@ -134,7 +164,7 @@ def test_what_is_lost_and_what_is_missing_is_found_out(
     assert account.lost > 0 and account.lost + account.kept == account.acknowledged
     assert account.missing > 0
     names = {each.name for each in account.findings}
-    assert {"lost", "missing", "published from nothing"} <= names
+    assert {"lost", "missing", "published from nothing", "result missing"} <= names
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_a_run_is_watched_stopped_killed_and_resumed(
 ) -> None:
     """Three runs on one checkpoint; the last one finishes, and every order is there once."""
     orders = Orders(tidelog3.bootstrap_servers, new_topic(tidelog3, partitions=2))
-    file = pipeline_file(tmp_path, orders.topic, source="max_offsets_per_trigger = 50")
+    file = pipeline_file(tmp_path, orders.topic, source="max_offsets_per_trigger = 100")
     valid = tmp_path / "orders-data" / "valid_orders"
     arguments = ["pipeline", "run", str(file), "--bootstrap", orders.servers]
     arguments += ["--master", "local[2]"]

@@ -1,4 +1,4 @@
-"""A pipeline into topics: each batch is one transaction, and a cluster without them is refused."""
+"""A pipeline into topics: each batch is one transaction, and an unfit cluster is refused."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
 import tidelog
-from tests.kafka import KafkaCluster
 from tests.process.waiting import wait_until
+from tests.spark.brokers import Brokers
 from tests.spark.orders import Orders, pipeline_file
 from tests.spark.topics import NewTopic
 from tidelog.spark import pipeline
@@ -75,14 +75,13 @@ def committed(servers: str, topic: str, *, at_least: int) -> list[Message]:
         consumer.close()
 
 
-@pytest.mark.java
 def test_every_order_and_every_dead_letter_is_committed_once(
-    spark: SparkSession, kafka3: KafkaCluster, new_topic: NewTopic, tmp_path: Path
+    spark: SparkSession, brokers: Brokers, new_topic: NewTopic, tmp_path: Path
 ) -> None:
     """In two runs; the driver of the first died after its commit and before Spark had noted it."""
-    servers = kafka3.bootstrap_servers
-    orders = Orders(servers, new_topic(kafka3, partitions=2))
-    valid, dead = new_topic(kafka3, partitions=2), new_topic(kafka3)
+    servers = brokers.bootstrap_servers
+    orders = Orders(servers, new_topic(brokers, partitions=2))
+    valid, dead = new_topic(brokers, partitions=2), new_topic(brokers)
     file = pipeline_file(tmp_path, orders.topic)
     into_topics(file, valid=valid, dead=dead)
     orders.write(range(200))
@@ -112,18 +111,18 @@ def test_every_order_and_every_dead_letter_is_committed_once(
     assert (positions, len(letters)) == (orders.dead, len(orders.dead))
 
 
-def test_a_cluster_without_transactions_is_told_in_one_line(
-    spark: SparkSession, tidelog3: tidelog.Cluster, new_topic: NewTopic, tmp_path: Path
+def test_an_unfit_cluster_is_told_in_one_line(
+    spark: SparkSession, unfit: tidelog.Cluster, new_topic: NewTopic, tmp_path: Path
 ) -> None:
-    servers = tidelog3.bootstrap_servers
-    orders = Orders(servers, new_topic(tidelog3))
+    servers = unfit.bootstrap_servers
+    orders = Orders(servers, new_topic(unfit, replicas=1))
     file = pipeline_file(tmp_path, orders.topic)
-    into_topics(file, valid=new_topic(tidelog3), dead=new_topic(tidelog3))
+    into_topics(file, valid=new_topic(unfit, replicas=1), dead=new_topic(unfit, replicas=1))
     orders.write(range(10))
     outcome = run(file, servers, spark)
     assert outcome.ending is RunEnding.FAILED
     assert outcome.reason is not None
     assert outcome.reason.startswith(
-        "sinks.valid_orders, dead_letters: this cluster has no transactions"
+        "sinks.valid_orders, dead_letters: transaction.partition.verification.enable is not true"
     )
     assert "\n" not in outcome.reason

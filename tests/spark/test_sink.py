@@ -1,4 +1,4 @@
-"""The exactly-once sink in Spark: micro-batches as transactions, on three Apache Kafkas."""
+"""The exactly-once sink in Spark: micro-batches as transactions, on Apache Kafka and Tidelog."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from tests.kafka import KafkaCluster
 from tests.process.waiting import PATIENCE_S
 from tests.process.wire import NO_GROUP
+from tests.spark.brokers import ON_BOTH, Brokers
 from tests.spark.sink_parts import wait_until_decided
 from tests.spark.sink_streams import Stream, sink, values
 from tests.spark.topics import NewTopic
@@ -21,8 +21,6 @@ from tidelog.client.sink.errors import SinkRefused
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.java
-
 
 @pytest.fixture
 def stream(spark: SparkSession, tmp_path: Path) -> Stream:
@@ -30,8 +28,8 @@ def stream(spark: SparkSession, tmp_path: Path) -> Stream:
 
 
 @pytest.fixture
-def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
-    return new_topic(kafka3, partitions=3, min_insync_replicas="2")
+def topic(brokers: Brokers, new_topic: NewTopic) -> str:
+    return new_topic(brokers, partitions=3, min_insync_replicas="2")
 
 
 def records(bootstrap: str, topic: str, partitions: int) -> list[Any]:
@@ -51,11 +49,12 @@ def records(bootstrap: str, topic: str, partitions: int) -> list[Any]:
     return found
 
 
+@ON_BOTH
 def test_every_batch_is_published_and_a_replayed_one_is_skipped(
-    kafka3: KafkaCluster, stream: Stream, topic: str
+    brokers: Brokers, stream: Stream, topic: str
 ) -> None:
     """After the first run the note that batch 1 is done is taken away: Spark runs it again."""
-    made, _ = sink(kafka3, topic)
+    made, _ = sink(brokers, topic)
     stream.add("a", "b", "c")
     stream.add("d")
     stream.run(made)
@@ -64,20 +63,21 @@ def test_every_batch_is_published_and_a_replayed_one_is_skipped(
     (stream.directory / "checkpoint" / "commits" / ".1.crc").unlink(missing_ok=True)
     stream.add("e", "f")
 
-    again, trace = sink(kafka3, topic)
+    again, trace = sink(brokers, topic)
     stream.run(again)
 
     assert trace.of(BatchSkipped) == [BatchSkipped(batch_id=1)]
     committed: list[Any] = trace.of(BatchCommitted)
     assert [each.batch_id for each in committed] == [2]
-    assert values(kafka3, topic) == list("abcdef")
+    assert values(brokers, topic) == list("abcdef")
     again.close()
 
 
+@ON_BOTH
 def test_keys_headers_and_partitions_are_those_of_sparks_own_sink(
-    kafka3: KafkaCluster, stream: Stream, topic: str
+    brokers: Brokers, stream: Stream, topic: str
 ) -> None:
-    made, _ = sink(kafka3, topic, compression="zstd")
+    made, _ = sink(brokers, topic, compression="zstd")
     stream.add(*[f"line {n}" for n in range(60)])
 
     def shape(frame: DataFrame) -> DataFrame:
@@ -92,8 +92,8 @@ def test_keys_headers_and_partitions_are_those_of_sparks_own_sink(
 
     stream.run(made, shape)
 
-    wait_until_decided(kafka3.bootstrap_servers, topic)
-    found = records(kafka3.bootstrap_servers, topic, 3)
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    found = records(brokers.bootstrap_servers, topic, 3)
     assert sorted(each.value() for each in found) == sorted(b"line %d" % n for n in range(60))
     for each in found:
         key = each.value().removeprefix(b"line ")
@@ -105,13 +105,13 @@ def test_keys_headers_and_partitions_are_those_of_sparks_own_sink(
 
 
 def test_one_batch_goes_to_several_topics_at_once_and_in_order(
-    kafka3: KafkaCluster, stream: Stream, new_topic: NewTopic
+    brokers: Brokers, stream: Stream, new_topic: NewTopic
 ) -> None:
     from tidelog.spark import exactly_once
 
-    topics = [new_topic(kafka3, partitions=2), new_topic(kafka3)]
+    topics = [new_topic(brokers, partitions=2), new_topic(brokers)]
     made = exactly_once(
-        kafka3.bootstrap_servers, topics[0], topics=topics, order_by="number", writers=2
+        brokers.bootstrap_servers, topics[0], topics=topics, order_by="number", writers=2
     )
     stream.add(*[str(n * 37 % 50) for n in range(50)])
 
@@ -124,9 +124,9 @@ def test_one_batch_goes_to_several_topics_at_once_and_in_order(
 
     stream.run(made, shape)
 
-    wait_until_decided(kafka3.bootstrap_servers, topics[0])
-    even = records(kafka3.bootstrap_servers, topics[0], 2)
-    odd = records(kafka3.bootstrap_servers, topics[1], 1)
+    wait_until_decided(brokers.bootstrap_servers, topics[0])
+    even = records(brokers.bootstrap_servers, topics[0], 2)
+    odd = records(brokers.bootstrap_servers, topics[1], 1)
     for partition in (0, 1):
         numbers = [int(each.value()) for each in even if each.partition() == partition]
         assert numbers == sorted(numbers) and len(numbers) > 5
@@ -134,8 +134,8 @@ def test_one_batch_goes_to_several_topics_at_once_and_in_order(
     made.close()
 
 
-def test_a_batch_without_rows_is_a_batch(kafka3: KafkaCluster, stream: Stream, topic: str) -> None:
-    made, trace = sink(kafka3, topic)
+def test_a_batch_without_rows_is_a_batch(brokers: Brokers, stream: Stream, topic: str) -> None:
+    made, trace = sink(brokers, topic)
     stream.add("a")
     stream.add("b")
 
@@ -147,9 +147,9 @@ def test_a_batch_without_rows_is_a_batch(kafka3: KafkaCluster, stream: Stream, t
 
 
 def test_a_batch_that_fails_in_spark_is_aborted_and_the_next_run_publishes_it(
-    kafka3: KafkaCluster, stream: Stream, topic: str
+    brokers: Brokers, stream: Stream, topic: str
 ) -> None:
-    made, trace = sink(kafka3, topic, writers=1)
+    made, trace = sink(brokers, topic, writers=1)
     stream.add(*[f"row {n:05}" for n in range(2_000)], "broken")
 
     def breaks(frame: DataFrame) -> DataFrame:
@@ -159,26 +159,26 @@ def test_a_batch_that_fails_in_spark_is_aborted_and_the_next_run_publishes_it(
         stream.run(made, breaks)
     made.close()
     assert len(trace.of(BatchAborted)) == 1
-    again, trace = sink(kafka3, topic)
+    again, trace = sink(brokers, topic)
     stream.run(again)
 
-    assert len(values(kafka3, topic)) == 2_001
+    assert len(values(brokers, topic)) == 2_001
     again.close()
 
 
 def test_a_query_that_lost_its_checkpoint_is_refused(
-    kafka3: KafkaCluster, stream: Stream, topic: str
+    brokers: Brokers, stream: Stream, topic: str
 ) -> None:
-    made, _ = sink(kafka3, topic)
+    made, _ = sink(brokers, topic)
     stream.add("a")
     stream.run(made)
     made.close()
-    again, _ = sink(kafka3, topic)
+    again, _ = sink(brokers, topic)
 
     with pytest.raises(Exception, match="another checkpoint"):
         stream.run(again, checkpoint="another")
 
-    assert values(kafka3, topic) == ["a"]
+    assert values(brokers, topic) == ["a"]
     again.close()
 
 
@@ -201,9 +201,9 @@ def test_columns_that_a_sink_cannot_use_are_named(
 
 
 def test_outside_of_a_streaming_query_the_sink_says_what_it_is_for(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str
+    spark: SparkSession, brokers: Brokers, topic: str
 ) -> None:
-    made, _ = sink(kafka3, topic)
+    made, _ = sink(brokers, topic)
 
     with pytest.raises(SinkRefused, match="for foreachBatch of a streaming query"):
         made(spark.range(1).selectExpr("'v' AS value"), 0)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
-from bench.clusters import ThreeKafkas
+import tidelog
+from bench.clusters import Cluster, ThreeKafkas, TidelogCluster
 from tests.kafka import KafkaCluster, unavailable_reason
-from tests.kafka.broker import START_TIMEOUT_S
 from tests.kafka.tools import QUICK_START
 from tests.process.waiting import wait_until
-from tests.process.wire import WireClient
+from tests.spark.brokers import KAFKA, TIDELOG, Brokers
 from tests.spark.conftest import KAFKA_SETTINGS
 from tests.spark.sink_parts import Sink, rows_of, values_of
 from tests.spark.topics import NewTopic
@@ -20,51 +20,59 @@ from tidelog.client.shells.sink_driver import SinkDriver
 from tidelog.client.sink.errors import SinkError
 from tidelog.client.sink.options import GROUP_PREFIX
 
-pytestmark = [pytest.mark.java, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 
-@pytest.fixture(scope="module")
-def mortals() -> Iterator[KafkaCluster]:
+class Mortals(NamedTuple):
+    """Brokers that may be killed, and the handles for it."""
+
+    brokers: Brokers
+    handles: Cluster
+
+
+@pytest.fixture(scope="module", params=[KAFKA, TIDELOG])
+def mortals(request: pytest.FixtureRequest) -> Iterator[Mortals]:
     """A cluster of our own, since we kill its brokers."""
+    if request.param == "tidelog":
+        with tidelog.Cluster(brokers=3, settings=KAFKA_SETTINGS, faults=False) as ours:
+            yield Mortals(ours, TidelogCluster(ours))
+        return
     if reason := unavailable_reason():
         pytest.skip(f"Apache Kafka cannot run here: {reason}")
     with KafkaCluster(
         brokers=3, settings=KAFKA_SETTINGS, heap="256m", java_options=QUICK_START
     ) as kafka:
-        ThreeKafkas(kafka).wait_until_formed()
-        yield kafka
+        handles = ThreeKafkas(kafka)
+        handles.wait_until_formed()
+        yield Mortals(kafka, handles)
 
 
-def coordinator(kafka: KafkaCluster, sink: Sink, key_type: int) -> int:
-    with WireClient(next(node.address for node in kafka.nodes if node.is_running)) as wire:
+def coordinator(handles: Cluster, sink: Sink, key_type: int) -> int:
+    def known() -> int:
+        answer = handles.ask(
+            "FindCoordinator",
+            4,
+            key_type=key_type,
+            coordinator_keys=[GROUP_PREFIX + sink.sink_id],
+        )
+        if answer is None or answer.coordinators[0].error_code:
+            return 0
+        return int(answer.coordinators[0].node_id)
 
-        def known() -> int:
-            (found,) = wire.ask(
-                "FindCoordinator",
-                4,
-                key_type=key_type,
-                coordinator_keys=[GROUP_PREFIX + sink.sink_id],
-            ).coordinators
-            return 0 if found.error_code else int(found.node_id)
-
-        return wait_until(known, f"the coordinator of {sink.sink_id}")
-
-
-def leader(kafka: KafkaCluster, sink: Sink, partition: int) -> int:
-    return int(ThreeKafkas(kafka).partitions(sink.topic)[partition].leader_id)
+    return wait_until(known, f"the coordinator of {sink.sink_id}")
 
 
-def victim(kafka: KafkaCluster, sink: Sink, who: str) -> int:
+def victim(handles: Cluster, sink: Sink, who: str) -> int:
     match who:
         case "transaction coordinator":
-            return coordinator(kafka, sink, TRANSACTION_KEY)
+            return coordinator(handles, sink, TRANSACTION_KEY)
         case "group coordinator":
-            return coordinator(kafka, sink, GROUP_KEY)
+            return coordinator(handles, sink, GROUP_KEY)
         case "controller":
-            return ThreeKafkas(kafka).controller() or 1
-    return leader(kafka, sink, 0)
+            return wait_until(handles.controller, "a controller")
+    return int(handles.partitions(sink.topic)[0].leader_id)
 
 
 def publish_until_done(sink: Sink, driver: SinkDriver, batch_id: int) -> None:
@@ -90,18 +98,19 @@ def publish_until_done(sink: Sink, driver: SinkDriver, batch_id: int) -> None:
     ],
 )
 def test_a_broker_that_dies_in_a_batch_costs_time_and_nothing_else(
-    mortals: KafkaCluster, new_topic: NewTopic, who: str, moment: str
+    mortals: Mortals, new_topic: NewTopic, who: str, moment: str
 ) -> None:
-    topic = new_topic(mortals, partitions=2, min_insync_replicas="2")
-    sink = Sink(mortals.bootstrap_servers, topic)
+    handles = mortals.handles
+    topic = new_topic(mortals.brokers, partitions=2, min_insync_replicas="2")
+    sink = Sink(mortals.brokers.bootstrap_servers, topic)
     with sink.driver() as driver:
         driver.take_over()
         assert sink.publish(driver, 0, rows_of(0))
         ticket = sink.ticket(driver, 1)
         receipts = sink.write(ticket, rows_of(1)) if moment == "written" else None
-        node = mortals.nodes[victim(mortals, sink, who) - 1]
+        broker_id = victim(handles, sink, who)
 
-        node.kill()
+        handles.kill(broker_id)
 
         try:
             driver.commit(sink.write(ticket, rows_of(1)) if receipts is None else receipts)
@@ -110,9 +119,8 @@ def test_a_broker_that_dies_in_a_batch_costs_time_and_nothing_else(
                 raise
             publish_until_done(sink, driver, 1)
         publish_until_done(sink, driver, 2)
-        node.start()
-        node.wait_until_serving(time.monotonic() + START_TIMEOUT_S)
-        ThreeKafkas(mortals).wait_until_in_sync(topic)
+        handles.start(broker_id)
+        handles.wait_until_in_sync(topic)
         publish_until_done(sink, driver, 3)
 
     assert sink.committed() == values_of(0, 1, 2, 3)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tidelog
-from tests.kafka import KafkaCluster
 from tests.process.waiting import PATIENCE_S
+from tests.spark.brokers import ON_BOTH, Brokers
 from tests.spark.sink_parts import read_committed, wait_until_decided
 from tests.spark.topics import NewTopic
 
@@ -18,77 +18,72 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter
 
-pytestmark = pytest.mark.java
-
 
 @pytest.fixture
-def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
-    return new_topic(kafka3, partitions=3, min_insync_replicas="2")
+def topic(brokers: Brokers, new_topic: NewTopic) -> str:
+    return new_topic(brokers, partitions=3, min_insync_replicas="2")
 
 
 def numbers(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(count).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
 
 
-def test_a_frame_is_written_in_one_piece(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str
-) -> None:
+def test_a_frame_is_written_in_one_piece(spark: SparkSession, brokers: Brokers, topic: str) -> None:
     from tidelog.spark import arranged
 
-    frame = arranged(numbers(spark, 500), kafka3.bootstrap_servers, topic=topic)
+    frame = arranged(numbers(spark, 500), brokers.bootstrap_servers, topic=topic)
 
     writer = frame.write.format("tidelog").option("topic", topic).option("sinkId", topic)
-    writer.option("kafka.bootstrap.servers", kafka3.bootstrap_servers).mode("append").save()
+    writer.option("kafka.bootstrap.servers", brokers.bootstrap_servers).mode("append").save()
 
-    wait_until_decided(kafka3.bootstrap_servers, topic)
-    found = read_committed(kafka3.bootstrap_servers, topic)
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    found = read_committed(brokers.bootstrap_servers, topic)
     assert sorted(map(int, found)) == list(range(500))
 
 
 def test_a_frame_that_fails_leaves_nothing(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str
+    spark: SparkSession, brokers: Brokers, topic: str
 ) -> None:
     frame = numbers(spark, 5_000).coalesce(1)
     broken = frame.selectExpr("key", "IF(key = '4999', raise_error('planted'), value) AS value")
     writer = broken.write.format("tidelog").option("topic", topic).option("sinkId", topic)
 
     with pytest.raises(Exception, match="planted"):
-        writer.option("kafka.bootstrap.servers", kafka3.bootstrap_servers).mode("append").save()
+        writer.option("kafka.bootstrap.servers", brokers.bootstrap_servers).mode("append").save()
 
-    wait_until_decided(kafka3.bootstrap_servers, topic)
-    assert read_committed(kafka3.bootstrap_servers, topic) == []
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    assert read_committed(brokers.bootstrap_servers, topic) == []
 
 
 @pytest.mark.long
 def test_two_tasks_that_write_one_partition_are_told_what_to_do(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str
+    spark: SparkSession, brokers: Brokers, topic: str
 ) -> None:
     frame = numbers(spark, 500).repartition(2)
     writer = frame.write.format("tidelog").option("topic", topic).option("sinkId", topic)
 
     with pytest.raises(Exception, match=r"tidelog\.spark\.arranged"):
-        writer.option("kafka.bootstrap.servers", kafka3.bootstrap_servers).mode("append").save()
+        writer.option("kafka.bootstrap.servers", brokers.bootstrap_servers).mode("append").save()
 
-    wait_until_decided(kafka3.bootstrap_servers, topic)
-    assert read_committed(kafka3.bootstrap_servers, topic) == []
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    assert read_committed(brokers.bootstrap_servers, topic) == []
 
 
-def test_overwriting_a_topic_is_refused(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str
-) -> None:
+def test_overwriting_a_topic_is_refused(spark: SparkSession, brokers: Brokers, topic: str) -> None:
     writer = numbers(spark, 5).write.format("tidelog").option("topic", topic)
 
     with pytest.raises(Exception, match="can only be appended to"):
-        writer.option("kafka.bootstrap.servers", kafka3.bootstrap_servers).mode("overwrite").save()
+        writer.option("kafka.bootstrap.servers", brokers.bootstrap_servers).mode("overwrite").save()
 
 
+@ON_BOTH
 def test_a_stream_is_published_once_and_its_replay_skipped(
-    spark: SparkSession, kafka3: KafkaCluster, topic: str, tmp_path: Path
+    spark: SparkSession, brokers: Brokers, topic: str, tmp_path: Path
 ) -> None:
     files = tmp_path / "in"
     files.mkdir()
     (files / "0.txt").write_text("a\nb\n")
-    run = stream(spark, kafka3, topic, tmp_path)
+    run = stream(spark, brokers, topic, tmp_path)
     run()
     (files / "1.txt").write_text("c\n")
     run()
@@ -98,21 +93,21 @@ def test_a_stream_is_published_once_and_its_replay_skipped(
 
     run()
 
-    wait_until_decided(kafka3.bootstrap_servers, topic)
-    assert sorted(read_committed(kafka3.bootstrap_servers, topic)) == ["a", "b", "c", "d"]
+    wait_until_decided(brokers.bootstrap_servers, topic)
+    assert sorted(read_committed(brokers.bootstrap_servers, topic)) == ["a", "b", "c", "d"]
 
 
 def stream(
-    spark: SparkSession, kafka: KafkaCluster, topic: str, directory: Path
+    spark: SparkSession, brokers: Brokers, topic: str, directory: Path
 ) -> Callable[[], None]:
     from tidelog.spark import arranged
 
     def run() -> None:
         lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1)
-        frame = arranged(lines.load(str(directory / "in")), kafka.bootstrap_servers, topic=topic)
+        frame = arranged(lines.load(str(directory / "in")), brokers.bootstrap_servers, topic=topic)
         writer: DataStreamWriter = frame.writeStream.format("tidelog").option("topic", topic)
         query = (
-            writer.option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+            writer.option("kafka.bootstrap.servers", brokers.bootstrap_servers)
             .option("sinkId", topic)
             .option("checkpointLocation", str(directory / "checkpoint"))
             .trigger(availableNow=True)
@@ -123,11 +118,12 @@ def stream(
     return run
 
 
-def test_a_format_without_transactions_is_refused_in_one_line(
-    spark: SparkSession, tidelog3: tidelog.Cluster, new_topic: NewTopic
+@pytest.mark.long
+def test_a_frame_for_an_unfit_cluster_is_refused_in_one_line(
+    spark: SparkSession, unfit: tidelog.Cluster, new_topic: NewTopic
 ) -> None:
-    topic = new_topic(tidelog3)
+    topic = new_topic(unfit, replicas=1)
     writer = numbers(spark, 5).coalesce(1).write.format("tidelog").option("topic", topic)
 
-    with pytest.raises(Exception, match=r"this cluster has no transactions: .* Apache Kafka 3\.6"):
-        writer.option("kafka.bootstrap.servers", tidelog3.bootstrap_servers).mode("append").save()
+    with pytest.raises(Exception, match=r"verification\.enable is not true on every broker"):
+        writer.option("kafka.bootstrap.servers", unfit.bootstrap_servers).mode("append").save()

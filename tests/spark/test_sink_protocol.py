@@ -1,12 +1,12 @@
-"""The sink's machines on three Apache Kafkas: publish, skip, refuse, and second writers."""
+"""The sink's machines on three brokers: publish, skip, refuse, and second writers."""
 
 from __future__ import annotations
 
 import pytest
 
 import tidelog
-from tests.kafka import KafkaCluster
 from tests.process.waiting import wait_until
+from tests.spark.brokers import ON_BOTH, Brokers
 from tests.spark.sink_parts import QUERY, Sink, encoded, rows_of, values_of
 from tests.spark.topics import NewTopic
 from tidelog.client.shells.sink_driver import SinkDriver
@@ -27,15 +27,14 @@ from tidelog.client.sink.guards import first_batch_records_max
 from tidelog.client.sink.options import SinkOptions
 from tidelog.client.sink.values import AlreadyPublished, BatchTicket
 
-pytestmark = pytest.mark.java
-
 
 @pytest.fixture
-def sink(kafka3: KafkaCluster, new_topic: NewTopic) -> Sink:
-    topic = new_topic(kafka3, partitions=2, min_insync_replicas="2")
-    return Sink(kafka3.bootstrap_servers, topic)
+def sink(brokers: Brokers, new_topic: NewTopic) -> Sink:
+    topic = new_topic(brokers, partitions=2, min_insync_replicas="2")
+    return Sink(brokers.bootstrap_servers, topic)
 
 
+@ON_BOTH
 def test_batches_are_published_and_a_replay_is_skipped(sink: Sink) -> None:
     with sink.driver() as first:
         first.take_over()
@@ -61,6 +60,7 @@ def test_an_aborted_batch_is_never_seen_and_begun_again(sink: Sink) -> None:
     assert sink.committed() == values_of(0)
 
 
+@ON_BOTH
 def test_a_driver_that_was_overtaken_stops_and_its_successor_does_not_notice(sink: Sink) -> None:
     with sink.driver(run_id="A") as first, sink.driver(run_id="B") as second:
         first.take_over()
@@ -124,6 +124,7 @@ def test_a_late_task_that_joins_after_the_commit_does_not_end_the_run(sink: Sink
 # Each guard alone
 
 
+@ON_BOTH
 def test_the_salted_first_batch_finds_a_second_writer(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
@@ -134,6 +135,7 @@ def test_the_salted_first_batch_finds_a_second_writer(sink: Sink) -> None:
             sink.write(ticket, {0: rows_of(0)[0]}, salt=2)
 
 
+@ON_BOTH
 def test_the_offset_finds_a_second_writer_with_the_same_salt(sink: Sink) -> None:
     with sink.driver() as driver:
         driver.take_over()
@@ -269,22 +271,22 @@ def test_a_timeout_above_the_brokers_maximum_is_refused(sink: Sink) -> None:
 
 
 @pytest.mark.long
-def test_a_topic_that_does_not_exist_is_named(kafka3: KafkaCluster) -> None:
-    sink = Sink(kafka3.bootstrap_servers, "there-is-no-such-topic")
+def test_a_topic_that_does_not_exist_is_named(brokers: Brokers) -> None:
+    sink = Sink(brokers.bootstrap_servers, "there-is-no-such-topic")
 
     with sink.driver() as driver, pytest.raises(SinkRefused, match="does not exist"):
         driver.take_over()
 
 
-def test_a_cluster_without_transactions_is_refused_in_one_line(
-    tidelog3: tidelog.Cluster, new_topic: NewTopic
+def test_a_cluster_that_verifies_nothing_is_refused_in_one_line(
+    unfit: tidelog.Cluster, new_topic: NewTopic
 ) -> None:
-    topic = new_topic(tidelog3)
-    options = SinkOptions(bootstrap=tidelog3.bootstrap_servers, sink_id="s", topic=topic)
+    topic = new_topic(unfit, replicas=1)
+    options = SinkOptions(bootstrap=unfit.bootstrap_servers, sink_id="s", topic=topic)
 
     with (
         SinkDriver(options, query_id=QUERY) as driver,
-        pytest.raises(ClusterUnfit, match=r"no transactions: .* Apache Kafka 3\.6") as told,
+        pytest.raises(ClusterUnfit, match=r"verification\.enable is not true") as told,
     ):
         driver.take_over()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.kafka import KafkaCluster
 from tests.process.waiting import PATIENCE_S
+from tests.spark.brokers import Brokers
 from tests.spark.sink_parts import wait_until_decided
 from tests.spark.sink_streams import Stream, sink, values
 from tests.spark.topics import NewTopic
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def stream(spark: SparkSession, tmp_path: Path) -> Stream:
 
 
 @pytest.fixture
-def topic(kafka3: KafkaCluster, new_topic: NewTopic) -> str:
-    return new_topic(kafka3, partitions=2, min_insync_replicas="2")
+def topic(brokers: Brokers, new_topic: NewTopic) -> str:
+    return new_topic(brokers, partitions=2, min_insync_replicas="2")
 
 
 class WritesTwice:
@@ -52,9 +52,9 @@ class WritesTwice:
 
 
 def test_a_second_writer_in_a_task_is_found_and_the_batch_begun_again(
-    kafka3: KafkaCluster, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, trace = sink(kafka3, topic, attempts=2)
+    made, trace = sink(brokers, topic, attempts=2)
     stream.add(*[f"line {n:02}" for n in range(40)])
     with monkeypatch.context() as patched:
         patched.setattr("tidelog.spark.sink.exactly_once.TaskWriter", WritesTwice)
@@ -62,19 +62,19 @@ def test_a_second_writer_in_a_task_is_found_and_the_batch_begun_again(
             stream.run(made)
     made.close()
     assert len(trace.of(BatchAborted)) == 2 and not trace.of(BatchCommitted)
-    assert values(kafka3, topic) == []
+    assert values(brokers, topic) == []
 
-    again, _ = sink(kafka3, topic)
+    again, _ = sink(brokers, topic)
     stream.run(again)
     again.close()
 
-    assert values(kafka3, topic) == [f"line {n:02}" for n in range(40)]
+    assert values(brokers, topic) == [f"line {n:02}" for n in range(40)]
 
 
 def test_a_checkpoint_that_was_rolled_back_is_refused(
-    kafka3: KafkaCluster, stream: Stream, topic: str
+    brokers: Brokers, stream: Stream, topic: str
 ) -> None:
-    made, _ = sink(kafka3, topic)
+    made, _ = sink(brokers, topic)
     stream.add("a")
     stream.run(made)
     shutil.copytree(stream.directory / "checkpoint", stream.directory / "older")
@@ -82,53 +82,51 @@ def test_a_checkpoint_that_was_rolled_back_is_refused(
     stream.add("c")
     stream.run(made)
     made.close()
-    again, _ = sink(kafka3, topic)
+    again, _ = sink(brokers, topic)
 
     with pytest.raises(Exception, match=r"CheckpointRolledBack.*published twice"):
         stream.run(again, checkpoint="older")
 
     again.close()
-    assert values(kafka3, topic) == ["a", "b", "c"]
+    assert values(brokers, topic) == ["a", "b", "c"]
 
 
-def test_a_marker_that_expired_is_asked_for(
-    kafka3: KafkaCluster, stream: Stream, topic: str
-) -> None:
-    made, _ = sink(kafka3, topic)
+def test_a_marker_that_expired_is_asked_for(brokers: Brokers, stream: Stream, topic: str) -> None:
+    made, _ = sink(brokers, topic)
     stream.add("a")
     stream.run(made)
     made.close()
-    forget(kafka3, topic)
+    forget(brokers, topic)
     stream.add("b")
-    again, _ = sink(kafka3, topic)
+    again, _ = sink(brokers, topic)
 
     with pytest.raises(Exception, match=r"MarkerMissing.*resume_at=1"):
         stream.run(again)
 
     again.close()
-    told, _ = sink(kafka3, topic, resume_at=1)
+    told, _ = sink(brokers, topic, resume_at=1)
     stream.run(told)
     told.close()
-    assert values(kafka3, topic) == ["a", "b"]
+    assert values(brokers, topic) == ["a", "b"]
 
 
-def forget(kafka: KafkaCluster, topic: str) -> None:
+def forget(brokers: Brokers, topic: str) -> None:
     """What `offsets.retention.minutes` does in the end."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    wait_until_decided(kafka.bootstrap_servers, topic)
+    admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers})
+    wait_until_decided(brokers.bootstrap_servers, topic)
     (deleted,) = admin.delete_consumer_groups([GROUP_PREFIX + topic]).values()
     deleted.result(PATIENCE_S)
 
 
 def test_a_batch_that_outlives_its_transaction_ends_the_query_with_that_reason(
-    kafka3: KafkaCluster, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, stream: Stream, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is written, in good time; the commit waits until the cluster has aborted."""
-    made, _ = sink(kafka3, topic, transaction_timeout_ms=10_000)
+    made, _ = sink(brokers, topic, transaction_timeout_ms=10_000)
     stream.add("a", "b")
 
     def late(*_: object) -> None:
-        wait_until_decided(kafka3.bootstrap_servers, topic)
+        wait_until_decided(brokers.bootstrap_servers, topic)
 
     with monkeypatch.context() as patched:
         patched.setattr("tidelog.spark.sink.exactly_once.sync_offsets", late)
@@ -136,7 +134,7 @@ def test_a_batch_that_outlives_its_transaction_ends_the_query_with_that_reason(
             stream.run(made)
 
     made.close()
-    again, _ = sink(kafka3, topic)
+    again, _ = sink(brokers, topic)
     stream.run(again)
     again.close()
-    assert values(kafka3, topic) == ["a", "b"]
+    assert values(brokers, topic) == ["a", "b"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.clusters import ThreeKafkas
+from tests.campaign_extent import CampaignExtent
 from tests.kafka import KafkaCluster, unavailable_reason
 from tests.kafka.broker import START_TIMEOUT_S
 from tests.kafka.tools import QUICK_START
@@ -31,6 +32,8 @@ pytestmark = [
 LIMIT = 8
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 VICTIMS = ("leader", "transaction coordinator", "group coordinator", "controller")
+PARTS = 2
+"""A run has every second of them, other code the others; with `--whole-campaigns` it has all."""
 
 
 @pytest.fixture
@@ -60,15 +63,16 @@ def victim(kafka: KafkaCluster, pipe: Pipe, who: str) -> int:
 
 
 def test_brokers_that_die_in_a_batch_cost_time_and_nothing_else(
-    mortals: KafkaCluster, tmp_path: Path
+    mortals: KafkaCluster, tmp_path: Path, extent: CampaignExtent
 ) -> None:
+    victims = extent.share(VICTIMS, parts=PARTS)
     pipe = Pipe(mortals, "stream-brokers", tmp_path)
     pipe.feed(LIMIT)
-    waits_at = [1 + 2 * each for each in range(len(VICTIMS))]
+    waits_at = [1 + 2 * each for each in range(len(victims))]
     with Programs(tmp_path) as programs:
         program = programs.go(pipe.wish(limit=LIMIT, waits_at=waits_at), is_last=True)
         program.wait_for("BatchCommitted 0")
-        for batch_id, who in zip(waits_at, VICTIMS, strict=True):
+        for batch_id, who in zip(waits_at, victims, strict=True):
             pipe.feed(LIMIT)
             program.wait_for(f"waits {batch_id}")
             node = mortals.nodes[victim(mortals, pipe, who) - 1]

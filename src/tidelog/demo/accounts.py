@@ -1,14 +1,18 @@
-"""What became of every order: sent, acknowledged, kept, processed. Pure; it trusts no one side.
+"""What became of every order: sent, acknowledged, kept, processed, published. Pure; it trusts no
+one side.
 
 Three sources are compared: what the producer learned of each record (`StreamedRecord`), what the
 audit found in the topic, and what the pipeline published (`PublishedOrders`). Every contradiction
 is a finding, and one finding is enough for a bad verdict.
+
+The results in the revenue topic are accounted for one by one. Spark's checkpoint says where each
+batch ended, so it is known which results each batch must have published.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -53,13 +57,26 @@ Group = tuple[str, str]
 """A minute (`2026-01-01T10:07`) and a country in capitals."""
 
 
+class RevenueResult(NamedTuple):
+    """One record of the revenue topic: what a group had come to when a batch was published."""
+
+    group: Group
+    revenue: Revenue
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedOrders:
-    """What readers find in the tables or topics of the pipeline."""
+    """What readers find in the tables and topics of the pipeline."""
 
     processed: tuple[Processed, ...]
     dead: tuple[RecordPosition, ...]
-    revenue: Mapping[Group, Revenue]
+    results: tuple[RevenueResult, ...]
+    """As a read_committed consumer gets them; those of a group are in their order."""
+
+    @property
+    def revenue(self) -> dict[Group, Revenue]:
+        """The last result of each group."""
+        return dict(self.results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +107,7 @@ class Account:
     double: int
     dropped: int
     dead: int
+    results: int
     revenue_cents: int
     findings: tuple[DemoFinding, ...] = field(default=())
 
@@ -99,15 +117,20 @@ class Account:
 
 
 def account(
-    sent: Iterable[StreamedRecord], audit: Mapping[str, Any], published: PublishedOrders
+    sent: Iterable[StreamedRecord],
+    audit: Mapping[str, Any],
+    published: PublishedOrders,
+    batches: Sequence[Mapping[int, int]],
 ) -> Account:
-    """`audit` is the document of `tidelog audit --json`."""
+    """`audit` is the document of `tidelog audit --json`; `batches` are those of the revenue sink,
+    each with its end offset by partition of the topic of orders."""
     everything = list(sent)
     findings = _Findings()
     _judge_audit(findings, audit, everything)
     _judge_orders(findings, everything, published.processed)
     _judge_dead(findings, everything, published.dead)
     _judge_revenue(findings, everything, published)
+    _judge_results(findings, everything, published, batches)
     of_kind = Counter(each.kind for each in everything)
     outcomes = Counter(each.outcome for each in everything)
     wrong = audit["findings"]
@@ -127,6 +150,7 @@ def account(
         double=findings.count("double"),
         dropped=audit["held"] - len(published.processed) - len(published.dead),
         dead=len(published.dead),
+        results=len(published.results),
         revenue_cents=sum(each.cents for each in published.revenue.values()),
         findings=findings.all(),
     )
@@ -243,6 +267,70 @@ def _judge_revenue(
                 f"instead of {right.orders}, {euros(right.cents)}"
             )
             findings.add("wrong revenue", text)
+
+
+def _judge_results(
+    findings: _Findings,
+    sent: list[StreamedRecord],
+    published: PublishedOrders,
+    batches: Sequence[Mapping[int, int]],
+) -> None:
+    """Each result of each batch is in the topic once, and nothing else is."""
+    expected = Counter(expected_results(sent, published.processed, batches))
+    there = Counter(published.results)
+    for each in sorted(expected.keys() - there.keys()):
+        findings.add("result missing", f"{_result(each)} was not published")
+    for each, count in there.items():
+        if each not in expected:
+            findings.add("result from nothing", f"no batch came to {_result(each)}")
+        elif count > 1:
+            findings.add("result twice", f"{_result(each)} is there {count} times", count - 1)
+    latest: dict[Group, int] = {}
+    for each in published.results:
+        if each.revenue.orders < latest.get(each.group, 0):
+            findings.add("result out of order", f"{_result(each)} comes after a later one")
+        latest[each.group] = each.revenue.orders
+
+
+def expected_results(
+    sent: Iterable[StreamedRecord],
+    processed: Iterable[Processed],
+    batches: Sequence[Mapping[int, int]],
+) -> list[RevenueResult]:
+    """A batch publishes every group that one of its orders has changed. An order belongs to the
+    batch with its first copy; where a copy is, the producer knows, or else the table."""
+    positions: dict[str, set[RecordPosition]] = {}
+    orders: dict[str, CustomerOrder] = {}
+    for each in sent:
+        if each.order is not None:
+            orders[each.order.id] = each.order
+            positions.setdefault(each.order.id, set()).update(
+                () if each.position is None else (each.position,)
+            )
+    for row in processed:
+        positions.setdefault(row.order_id, set()).add(row.source)
+    sums: dict[Group, Revenue] = {}
+    results: list[RevenueResult] = []
+    left = list(orders.values())
+    for ends in batches:
+        changed: set[Group] = set()
+        later: list[CustomerOrder] = []
+        for order in left:
+            if not any(at.offset < ends.get(at.partition, 0) for at in positions[order.id]):
+                later.append(order)
+                continue
+            group = (minute_of(order.ordered_ms), order.country.upper())
+            before = sums.get(group, Revenue(0, 0))
+            sums[group] = Revenue(before.orders + 1, before.cents + order.cents)
+            changed.add(group)
+        results += [RevenueResult(group, sums[group]) for group in sorted(changed)]
+        left = later
+    return results
+
+
+def _result(result: RevenueResult) -> str:
+    orders, cents = result.revenue
+    return f"{' '.join(result.group)}: {orders} orders, {euros(cents)}"
 
 
 def euros(cents: int) -> str:

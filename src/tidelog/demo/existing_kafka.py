@@ -1,18 +1,17 @@
-"""The demo on an existing Apache Kafka: with topics of its own, and no broker is killed."""
+"""The demo on an existing cluster: with topics of its own, and no broker is killed."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 
 from tidelog.client.admin.cluster import describe_cluster
 from tidelog.client.shells.blocking_clients import Admin
 from tidelog.client.shells.connectivity import unfit_for_sinks, unreachable
 from tidelog.demo.accounts import PublishedOrders
 from tidelog.demo.errors import DemoFailed, Say
+from tidelog.demo.flow import Flow
 from tidelog.demo.pipeline_file import SINKS, VALID, Targets
 from tidelog.demo.published import published_topics
-from tidelog.demo.stream import OrderStream
 from tidelog.demo.topics import create_topics, delete_topics
 
 PARTITIONS = 3
@@ -22,9 +21,7 @@ DELETE_WITHIN_S = 20.0
 
 
 class ExistingKafka:
-    """The demo on a cluster with transactions; the pipeline writes topics, exactly once."""
-
-    sink = "an exactly-once topic"
+    """The demo on a cluster of somebody else; everything that the pipeline writes is a topic."""
 
     def __init__(self, servers: str, say: Say) -> None:
         self.servers = servers
@@ -52,8 +49,8 @@ class ExistingKafka:
             raise
         copies = f"{replicas} copies" if replicas > 1 else "1 copy"
         self._say(
-            f"Kafka at {self.servers} answers, {brokers} brokers; topic {self.targets.orders}: "
-            f"{PARTITIONS} partitions, {copies} of each"
+            f"the cluster at {self.servers} answers, {brokers} brokers; "
+            f"topic {self.targets.orders}: {PARTITIONS} partitions, {copies} of each"
         )
 
     def close(self) -> None:
@@ -63,7 +60,7 @@ class ExistingKafka:
         if left:
             self._say(f"these topics could not be deleted: {', '.join(left)}")
 
-    def inject_failures(self, stream: OrderStream, pause: Callable[[], None]) -> None:
+    def inject_failures(self, flow: Flow) -> None:
         """None: these brokers are not ours."""
         self._say("these brokers are not ours to kill; the Spark driver is")
 

@@ -1,9 +1,9 @@
 """The mission, step by step: orders flow, brokers and Spark's driver die, all is accounted for.
 
-stage      brokers in two racks, or an existing Kafka
+stage      brokers in two racks, or an existing cluster
 stream     orders, acknowledged one by one and written down in a journal
-pipeline   Spark: validated, deduplicated, revenue per minute and country, dead letters
-failures   kill -9 of a leader, a rack, the driver
+pipeline   Spark: validated, deduplicated, dead letters; revenue into a topic, in transactions
+failures   kill -9 of a leader, a rack, the transaction coordinator, the driver
 audit      journal against topic against what the pipeline published
 """
 
@@ -23,8 +23,16 @@ from tidelog.cluster.errors import ClusterError
 from tidelog.demo.accounts import Account, PublishedOrders, StreamedRecord, account
 from tidelog.demo.errors import WITHIN_S, DemoFailed, Say, wait_until
 from tidelog.demo.existing_kafka import ExistingKafka
+from tidelog.demo.flow import Flow
 from tidelog.demo.own_cluster import OwnCluster
-from tidelog.demo.pipeline_file import CHECKPOINT, SINKS, VALID, Targets, pipeline_text
+from tidelog.demo.pipeline_file import (
+    CHECKPOINT,
+    REVENUE,
+    SINKS,
+    VALID,
+    Targets,
+    pipeline_text,
+)
 from tidelog.demo.spark_processes import DriverProcess, PipelineProgress, run_audit
 from tidelog.demo.stream import OrderStream
 from tidelog.demo.topics import end_offsets
@@ -33,13 +41,12 @@ from tidelog.demo.topics import end_offsets
 class DemoStage(Protocol):
     """The brokers of the mission."""
 
-    sink: str
     targets: Targets
 
     @property
     def servers(self) -> str: ...
 
-    def inject_failures(self, stream: OrderStream, pause: Callable[[], None]) -> None: ...
+    def inject_failures(self, flow: Flow) -> None: ...
 
     def audit_arguments(self) -> list[str]: ...
 
@@ -99,7 +106,8 @@ class _Mission:
             pipeline_text(self._stage.targets, bootstrap=self._stage.servers), encoding="utf-8"
         )
         self._begin()
-        self._stage.inject_failures(self._stream, self._pause)
+        revenue = self._progress[REVENUE]
+        self._stage.inject_failures(Flow(self._stream, revenue, self._pause, self._wait))
         self._pause()
         self._kill_driver()
         self._pause()
@@ -117,7 +125,9 @@ class _Mission:
             f"the first order is acknowledged; {self._options.rate} a second follow, "
             "some sent twice, some broken on purpose"
         )
-        self._say("starting the pipeline on Spark: validate, deduplicate, sum up by minute")
+        self._say(
+            "starting the pipeline on Spark: validate, deduplicate, publish revenue by minute"
+        )
         self._driver = self._start_driver()
         self._wait(lambda: self._processed > 0, "the first batch of the pipeline")
         self._say(f"the pipeline's first batch is published: {self._progress_text()}")
@@ -126,19 +136,22 @@ class _Mission:
     def _kill_driver(self) -> None:
         """In the middle of a batch: one that is planned and not committed."""
         assert self._driver is not None
-        progress = self._progress[VALID]
+        progress = self._progress[REVENUE]
         self._wait(lambda: progress.under_way is not None, "a batch under way")
         batch = progress.under_way
         self._driver.kill()
         self._driver = None
-        self._say(f"[bold]kill -9[/bold] of the Spark driver and its JVM, in batch {batch}")
+        self._say(
+            f"[bold]kill -9[/bold] of the Spark driver and its JVM, in batch {batch} of the revenue"
+        )
 
     def _resume(self) -> None:
         """Until the batch in which the driver died, or the next, is done."""
-        before = self._progress[VALID].done
+        progress = self._progress[REVENUE]
+        before = progress.done
         self._driver = self._start_driver()
         self._say("the same pipeline is started again, on its checkpoint")
-        self._wait(lambda: self._progress[VALID].done != before, "a batch after the restart")
+        self._wait(lambda: progress.done != before, "a batch after the restart")
         self._say(f"it continued from its checkpoint: {self._progress_text()}")
         self._wait(lambda: self._has_started, "all sinks of the pipeline")
 
@@ -158,7 +171,8 @@ class _Mission:
         arguments = ["--acks", str(self._journal), "--topic", self._stage.targets.orders]
         arguments += ["--bootstrap", self._stage.servers, "--strict", "--may-filter"]
         found = run_audit([*arguments, *self._stage.audit_arguments()])
-        result = account(sent, found, self._stage.published())
+        batches = self._progress[REVENUE].batch_ends()
+        result = account(sent, found, self._stage.published(), batches)
         self._say("audited")
         return result
 

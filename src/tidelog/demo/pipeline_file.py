@@ -1,19 +1,24 @@
 """The demo's pipeline as the file that a user would write: examples/orders.toml, a little shorter.
 
-Orders are validated and deduplicated, and become revenue per minute and country. Revenue is in
-mode `update`: a group is written again whenever it has changed, and the latest row counts. So the
-sums can be compared to the cent as soon as the last order has been processed.
+Orders are validated and deduplicated, and become revenue per minute and country. Revenue is a topic
+in mode `update`: a group is written again whenever it has changed, and its latest record counts. So
+the sums can be compared to the cent as soon as the last order has been processed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from tidelog.client.sink.options import GROUP_PREFIX
 
 VALID, REVENUE, DEAD = "valid_orders", "revenue", "dead_letters"
 SINKS = (VALID, REVENUE, DEAD)
 CHECKPOINT = "checkpoint"
 """Relative to the file, as the tables are, which have the names of their sinks."""
+BATCHES_KEPT = 100_000
+"""Spark forgets the plans of older batches; the account needs all of them."""
 TRIGGER = "1 second"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -66,17 +71,23 @@ mode = "update"
 # A short run: a Java that starts quickly is better than one that becomes fast.
 [spark]
 driver.extraJavaOptions = {java}
+sql.streaming.minBatchesToRetain = {batches_kept}
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """Where the pipeline writes: tables beside its file, or topics of these names."""
+    """Where the pipeline writes: topics of these names, and tables beside its file."""
 
     orders: str
     """The topic that it reads."""
-    topics: dict[str, str] | None = None
-    """By sink; None: Parquet tables."""
+    topics: Mapping[str, str]
+    """By sink; a sink without one is a Parquet table."""
+
+    @property
+    def revenue_id(self) -> str:
+        """The transactional id of the revenue topic."""
+        return GROUP_PREFIX + self.topics[REVENUE]
 
 
 def pipeline_text(targets: Targets, *, bootstrap: str) -> str:
@@ -90,13 +101,14 @@ def pipeline_text(targets: Targets, *, bootstrap: str) -> str:
         revenue=_target(targets, REVENUE, key="country"),
         dead=_target(targets, DEAD),
         java=_quoted(QUICK_JAVA),
+        batches_kept=BATCHES_KEPT,
     )
 
 
 def _target(targets: Targets, sink: str, *, key: str | None = None) -> str:
-    if targets.topics is None:
+    topic = targets.topics.get(sink)
+    if topic is None:
         return f"table = {_quoted(sink)}"
-    topic = targets.topics[sink]
     lines = [f"topic = {_quoted(topic)}", f"id = {_quoted(topic)}"]
     if key is not None:
         lines.append(f"key = {_quoted(key)}")

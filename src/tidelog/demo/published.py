@@ -1,48 +1,50 @@
-"""What readers find where the pipeline writes: Parquet tables, or topics read as committed."""
+"""What readers find where the pipeline writes: Parquet tables, and topics read as committed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from tidelog.client.consumer.fetched_records import ConsumerRecord
-from tidelog.demo.accounts import Group, Processed, PublishedOrders, RecordPosition, Revenue
+from tidelog.demo.accounts import (
+    Processed,
+    PublishedOrders,
+    RecordPosition,
+    Revenue,
+    RevenueResult,
+)
 from tidelog.demo.pipeline_file import DEAD, REVENUE, VALID
 from tidelog.demo.topics import read_committed
 
 
-def published_tables(directory: Path) -> PublishedOrders:
-    """Read the tables as any reader of Parquet would."""
+def published_tables(directory: Path, servers: str, *, revenue: str) -> PublishedOrders:
+    """Read the tables as any reader of Parquet would, and the revenue topic."""
     dead = (RecordPosition(row["partition"], row["offset"]) for row in _rows(directory / DEAD))
-    revenue = sorted(_rows(directory / REVENUE), key=lambda row: int(row["batch_id"]))
-    return _published(_rows(directory / VALID), dead, revenue)
+    return _published(_rows(directory / VALID), dead, read_committed(servers, revenue))
 
 
 def published_topics(servers: str, topics: Mapping[str, str]) -> PublishedOrders:
     """Read the topics as a read_committed consumer."""
     dead = (_dead_letter_position(record) for record in read_committed(servers, topics[DEAD]))
-    return _published(
-        _values(read_committed(servers, topics[VALID])),
-        dead,
-        _values(read_committed(servers, topics[REVENUE])),
-    )
+    valid = _values(read_committed(servers, topics[VALID]))
+    return _published(valid, dead, read_committed(servers, topics[REVENUE]))
 
 
 def _published(
     valid: Iterable[dict[str, Any]],
     dead: Iterable[RecordPosition],
-    revenue: Iterable[dict[str, Any]],
+    revenue: Iterable[ConsumerRecord],
 ) -> PublishedOrders:
-    """The last revenue row of each group counts."""
-    groups: dict[Group, Revenue] = {}
-    for row in revenue:
-        groups[_minute(row["minute"]), row["country"]] = Revenue(
-            row["orders"], _cents(row["revenue"])
+    results = tuple(
+        RevenueResult(
+            (_minute(row["minute"]), row["country"]),
+            Revenue(row["orders"], _cents(row["revenue"])),
         )
+        for row in _values(revenue)
+    )
     processed = tuple(
         Processed(
             row["order_id"],
@@ -51,7 +53,7 @@ def _published(
         )
         for row in valid
     )
-    return PublishedOrders(processed=processed, dead=tuple(dead), revenue=groups)
+    return PublishedOrders(processed=processed, dead=tuple(dead), results=results)
 
 
 def _rows(table: Path) -> list[dict[str, Any]]:
@@ -72,8 +74,8 @@ def _dead_letter_position(record: ConsumerRecord) -> RecordPosition:
     return RecordPosition(int(headers["tidelog.partition"]), int(headers["tidelog.offset"]))
 
 
-def _minute(time: datetime | str) -> str:
-    return (time if isinstance(time, str) else time.isoformat())[:16]
+def _minute(time: str) -> str:
+    return time[:16]
 
 
 def _cents(amount: Decimal | int) -> int:

@@ -133,6 +133,14 @@ class PipelineProgress:
         positions = self._positions()
         return bool(positions) and all(positions.get(each, 0) >= end for each, end in ends.items())
 
+    def batch_ends(self) -> list[dict[int, int]]:
+        """Where each batch that is done ended, by partition: all of them, from the first."""
+        done = self.done
+        return [
+            positions_in((self._offsets / str(each)).read_text())
+            for each in range(0 if done is None else done + 1)
+        ]
+
     def _positions(self) -> dict[int, int]:
         done = self.done
         return {} if done is None else positions_in((self._offsets / str(done)).read_text())

@@ -17,14 +17,18 @@ from tidelog.demo.accounts import (
     PublishedOrders,
     RecordPosition,
     Revenue,
+    RevenueResult,
     StreamedRecord,
     account,
+    expected_results,
 )
 from tidelog.demo.orders import Orders, RecordKind, minute_of
 
 RECORDS = 100
 NOON_MS = 1_767_268_800_000
 GROUP_DE = (minute_of(NOON_MS), "DE")
+BATCHES = [{0: 5, 1: 5, 2: 4}, {0: 5, 1: 5, 2: 4}, {0: 20, 1: 19, 2: 20}, {0: 34, 1: 33, 2: 33}]
+"""The end offsets of the revenue's batches; the second one had nothing to read."""
 
 
 class Story:
@@ -57,18 +61,13 @@ class Story:
         self.dead = [
             each.position for each in self.sent if each.kind is RecordKind.BROKEN and each.position
         ]
-        self.revenue: dict[tuple[str, str], Revenue] = {}
-        for each in self.sent:
-            if each.kind is RecordKind.ORDER and each.order is not None:
-                group = (minute_of(each.order.ordered_ms), each.order.country.upper())
-                before = self.revenue.get(group, Revenue(0, 0))
-                self.revenue[group] = Revenue(before.orders + 1, before.cents + each.order.cents)
+        self.results = expected_results(self.sent, self.processed, BATCHES)
 
     def account(self) -> Account:
         published = PublishedOrders(
-            processed=tuple(self.processed), dead=tuple(self.dead), revenue=self.revenue
+            processed=tuple(self.processed), dead=tuple(self.dead), results=tuple(self.results)
         )
-        return account(self.sent, self.audit, published)
+        return account(self.sent, self.audit, published, BATCHES)
 
     def names(self) -> set[str]:
         return {each.name for each in self.account().findings}
@@ -85,6 +84,31 @@ def test_a_true_story_is_clean() -> None:
     assert (result.processed, result.dropped, result.dead) == (93, 5, 2)
     assert (result.lost, result.duplicated, result.missing, result.double) == (0, 0, 0, 0)
     assert result.revenue_cents == sum(each.cents for each in Story().processed)
+    assert result.results == 15, "three batches with orders, in each of them five countries"
+
+
+def test_the_results_of_a_batch_are_sums_up_to_its_end() -> None:
+    """By hand: two partitions, and an order whose copies are in different batches."""
+    sent = Story().sent
+    first, second, third = sent[:3]
+    at = [RecordPosition(0, 0), RecordPosition(1, 0), RecordPosition(0, 1), RecordPosition(1, 1)]
+    story = [
+        replace(first, position=at[0]),
+        replace(second, position=at[1]),
+        replace(third, position=at[2]),
+        replace(third, position=at[3]),
+    ]
+    batches = [{0: 1, 1: 1}, {0: 2, 1: 1}, {0: 2, 1: 2}]
+    assert first.order and second.order and third.order
+    assert expected_results(story, (), batches) == [
+        result(GROUP_DE[0], "DE", 1, first.order.cents),
+        result(GROUP_DE[0], "FR", 1, second.order.cents),
+        result(GROUP_DE[0], "US", 1, third.order.cents),
+    ]
+
+
+def result(minute: str, country: str, orders: int, cents: int) -> RevenueResult:
+    return RevenueResult((minute, country), Revenue(orders, cents))
 
 
 def found_by_audit(name: str) -> Callable[[Story], None]:
@@ -148,17 +172,39 @@ def dead_from_nothing(story: Story) -> None:
 
 
 def wrong_revenue(story: Story) -> None:
-    story.revenue[GROUP_DE] = story.revenue[GROUP_DE]._replace(
-        cents=story.revenue[GROUP_DE].cents - 1
-    )
+    last = last_of(story, GROUP_DE)
+    revenue = story.results[last].revenue
+    story.results[last] = RevenueResult(GROUP_DE, revenue._replace(cents=revenue.cents - 1))
 
 
 def wrong_revenue_of_a_minute_that_never_was(story: Story) -> None:
-    story.revenue["2026-01-01T13:00", "DE"] = Revenue(1, 100)
+    story.results.append(result("2026-01-01T13:00", "DE", 1, 100))
 
 
 def wrong_revenue_left_out(story: Story) -> None:
-    del story.revenue[GROUP_DE]
+    story.results = [each for each in story.results if each.group != GROUP_DE]
+
+
+def last_of(story: Story, group: tuple[str, str]) -> int:
+    return max(n for n, each in enumerate(story.results) if each.group == group)
+
+
+def result_missing(story: Story) -> None:
+    """Of a batch in the middle: the last sums are right all the same."""
+    del story.results[5]
+
+
+def result_twice(story: Story) -> None:
+    story.results.insert(6, story.results[5])
+
+
+def results_of_a_batch_twice(story: Story) -> None:
+    """A batch that was published again after the next one."""
+    story.results[10:10] = story.results[:5]
+
+
+def result_from_nothing(story: Story) -> None:
+    story.results.insert(5, RevenueResult(GROUP_DE, story.results[5].revenue._replace(cents=1)))
 
 
 @pytest.mark.parametrize(
@@ -181,15 +227,19 @@ def wrong_revenue_left_out(story: Story) -> None:
         (double_dead_letter, "double dead letter"),
         (wrongly_dead, "wrongly dead"),
         (dead_from_nothing, "dead from nothing"),
-        (wrong_revenue, "wrong revenue"),
-        (wrong_revenue_of_a_minute_that_never_was, "wrong revenue"),
-        (wrong_revenue_left_out, "wrong revenue"),
+        (wrong_revenue, "wrong revenue, result missing, result from nothing"),
+        (wrong_revenue_of_a_minute_that_never_was, "wrong revenue, result from nothing"),
+        (wrong_revenue_left_out, "wrong revenue, result missing"),
+        (result_missing, "result missing"),
+        (result_twice, "result twice"),
+        (results_of_a_batch_twice, "result twice, result out of order"),
+        (result_from_nothing, "result from nothing"),
     ],
 )
 def test_each_lie_is_found_and_named(plant: Callable[[Story], None], name: str) -> None:
     story = Story()
     plant(story)
-    assert story.names() == {name}
+    assert story.names() == set(name.split(", "))
     assert not story.account().is_clean
 
 
@@ -233,9 +283,7 @@ def test_what_nobody_knows_may_be_absent() -> None:
     order = story.sent[number].order
     assert order is not None
     story.processed = [each for each in story.processed if each.order_id != order.id]
-    group = (minute_of(order.ordered_ms), order.country.upper())
-    before = story.revenue[group]
-    story.revenue[group] = Revenue(before.orders - 1, before.cents - order.cents)
+    story.results = expected_results(story.sent, story.processed, BATCHES)
     del story.dead[0]
     assert story.names() == set()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.demo.orders import BROKEN, Orders, RecordKind
-from tidelog.demo.pipeline_file import SINKS, Targets, pipeline_text
+from tidelog.demo.pipeline_file import REVENUE, SINKS, Targets, pipeline_text
 from tidelog.demo.spark_processes import PipelineProgress, positions_in
 from tidelog.demo.stream import AckTiming, write_pauses
 from tidelog.spark import pipeline
@@ -83,18 +83,21 @@ def test_a_batch_is_under_way_until_it_is_committed(tmp_path: Path) -> None:
     assert progress.has_reached({0: 4, 1: 0}) and not progress.has_reached({0: 5, 1: 1})
     (planned / "1").write_text(offsets(p0=9))
     assert progress.under_way == 1 and not progress.has_reached({0: 9})
+    assert progress.batch_ends() == [{0: 5}], "a batch that is under way has published nothing"
 
 
-@pytest.mark.parametrize("topics", [None, {sink: f"demo-{sink}" for sink in SINKS}])
+@pytest.mark.parametrize("sinks", [(REVENUE,), SINKS])
 def test_the_demo_writes_a_pipeline_without_a_complaint(
-    topics: dict[str, str] | None, tmp_path: Path
+    sinks: tuple[str, ...], tmp_path: Path
 ) -> None:
-    text = pipeline_text(Targets(orders="orders", topics=topics), bootstrap="localhost:9092")
+    wanted = Targets(orders="orders", topics={sink: f"demo-{sink}" for sink in sinks})
+    text = pipeline_text(wanted, bootstrap="localhost:9092")
     file = tmp_path / "orders.toml"
     file.write_text(text)
     checked = pipeline.check(file)
     assert not checked.diagnostics
     document = tomllib.loads(text)
     assert [*document["sinks"], "dead_letters"] == list(SINKS)
-    targets = [*document["sinks"].values(), document["dead_letters"]]
-    assert all(("table" in each) is (topics is None) for each in targets)
+    targets = {**document["sinks"], "dead_letters": document["dead_letters"]}
+    assert {name for name, each in targets.items() if "table" not in each} == set(sinks)
+    assert wanted.revenue_id == "tidelog-sink-" + targets[REVENUE]["id"]
