@@ -26,12 +26,16 @@ from bench.run import NAMES, run, say
 from bench.scenarios import FULL, QUICK, TINY, Effort
 from bench.spark import Spark
 from bench.startup import StartUp
+from bench.transactions import Transactions
 from tests.kafka import KAFKA_VERSION, unavailable_reason
 
 EFFORTS = {"full": FULL, "quick": QUICK, "tiny": TINY}
 OF_THREE: dict[str, ClusterBench] = {
     bench.name: bench
-    for bench in (Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses(), Groups())
+    for bench in (
+        *(Failover(), ThreeCopies(), StartUp(), Idle(), Partitions(), Pauses(), Groups()),
+        Transactions(),
+    )
 }
 OF_NONE: dict[str, Columns | Records] = {bench.name: bench for bench in (Columns(), Records())}
 ON_SPARK: dict[str, Spark | Audit] = {bench.name: bench for bench in (Spark(), Audit())}

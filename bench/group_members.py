@@ -19,19 +19,21 @@ SESSION_MS = 45_000
 PATIENCE_S = 120.0
 QUIET = {"log_level": 0}
 """Lost connections are expected."""
+GROUP_KEY, TRANSACTION_KEY = 0, 1
+"""Of FindCoordinator."""
 
 
-def coordinator_of(cluster: Cluster, group: str) -> int:
-    """The broker that looks after the group, as soon as there is one."""
+def coordinator_of(cluster: Cluster, name: str, *, key_type: int = GROUP_KEY) -> int:
+    """The broker that looks after the group or transactional id, as soon as there is one."""
     found: list[int] = []
 
     def is_known() -> bool:
-        answer = cluster.ask("FindCoordinator", 4, key_type=0, coordinator_keys=[group])
+        answer = cluster.ask("FindCoordinator", 4, key_type=key_type, coordinator_keys=[name])
         if answer is not None and answer.coordinators[0].error_code == 0:
             found.append(answer.coordinators[0].node_id)
         return bool(found)
 
-    wait(is_known, f"a coordinator of {group}")
+    wait(is_known, f"a coordinator of {name}")
     return found[-1]
 
 

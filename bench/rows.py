@@ -65,8 +65,8 @@ class Figures:
 HEADINGS = ("", "unit", TIDELOG, KAFKA, "ratio", "floor", "bar", "met")
 BROKER_CORES, CLIENT_CORES, OTHER_CORES = "cores: broker", "cores: client", "cores: others"
 UNITS = (
-    *("MB/s", "k records/s", "requests/s", "ms", "s", "times", "MiB", "% of a core"),
-    *("broker CPU-s/GB", "broker CPU-µs/request", "µs/request"),
+    *("MB/s", "k records/s", "requests/s", "commits/s", "ms", "s", "times", "MiB", "% of a core"),
+    *("broker CPU-s/GB", "broker CPU-µs/request", "broker CPU-µs/commit", "µs/request"),
 )
 """In this order in the table; what kept a run from being faster has a table of its own."""
 SATURATED = 0.9

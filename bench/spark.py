@@ -62,7 +62,7 @@ class Spark:
         except KafkaUnavailable as unavailable:
             say(f"nothing to compare with: {unavailable}")
             return 2
-        parts = [READ] if options.brokers == "tidelog" else options.only or [READ, WRITE]
+        parts = options.only or [READ, WRITE]
         return _run(jars, BROKERS[options.brokers], loads, parts, effort, options.json)
 
 
@@ -146,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         "--brokers",
         choices=tuple(BROKERS),
         default="kafka",
-        help="tidelog: ours, and reading alone, for they have no transactions yet",
+        help="whose brokers: kafka (the default), or tidelog",
     )
     parser.add_argument("--only", nargs="+", choices=(READ, WRITE), help="a part of it")
     parser.add_argument(
