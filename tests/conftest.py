@@ -1,4 +1,4 @@
-"""What every test run shares: the `--all` switch, the Java gate, and repeatable properties."""
+"""What every test run shares: its switches, the Java gate, and repeatable properties."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.seeds.fresh import first_fresh_seed
+from tests.campaign_extent import CampaignExtent
+from tests.seeds.fresh import first_fresh_seed, number_of_all_code
 from tidelog.demo.spark_processes import spark_scratch
 
 TIDY = Path(__file__).parent / "tidy"
@@ -51,6 +52,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run the tests marked `long`")
+    parser.addoption(
+        "--whole-campaigns", action="store_true", help="all of each campaign, and not a part of it"
+    )
     parser.addoption("--few", action="store_true", help="fewer examples of each property")
 
 
@@ -65,6 +69,13 @@ def pytest_configure(config: pytest.Config) -> None:
             from tests.spark.class_archive import ClassArchive
 
             config.add_cleanup(ClassArchive(Path(scratch.name)).close)
+
+
+@pytest.fixture(scope="session")
+def extent(request: pytest.FixtureRequest) -> CampaignExtent:
+    """How much of its campaign a test has."""
+    is_whole: bool = request.config.getoption("--whole-campaigns")
+    return CampaignExtent(is_whole=is_whole, number=number_of_all_code())
 
 
 def pytest_report_header(config: pytest.Config) -> str:

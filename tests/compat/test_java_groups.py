@@ -1,4 +1,4 @@
-"""Kafka's own tools for groups: every verb, on groups of both protocols, in one Java machine."""
+"""Kafka's own tools for groups: every verb, on groups of both protocols."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import confluent_kafka
 import pytest
 
 from tests.compat.clients import DELIVERY_S
-from tests.kafka import Tool, ToolResult
-from tests.kafka.tool_machine import ToolMachine
+from tests.kafka import Tool, ToolResult, run_tool
 from tests.process.target import running_target
 from tests.process.waiting import PATIENCE_MS
 from tests.process.wire import WireClient, batch_of
@@ -36,12 +35,11 @@ Rows = list[list[str]]
 class GroupTools:
     """The tools, always on the same broker."""
 
-    def __init__(self, machine: ToolMachine, address: str) -> None:
-        self._machine = machine
+    def __init__(self, address: str) -> None:
         self.address = address
 
     def run(self, tool: Tool, *arguments: str) -> ToolResult:
-        return self._machine.run(tool, ["--bootstrap-server", self.address, *arguments])
+        return run_tool(tool, ["--bootstrap-server", self.address, *arguments])
 
     def groups(self, *arguments: str, tool: Tool = Tool.CONSUMER_GROUPS) -> str:
         """What it printed; it must have found nothing wrong."""
@@ -58,8 +56,8 @@ class GroupTools:
 
 @pytest.fixture(scope="module", name="tools")
 def the_tools() -> Iterator[GroupTools]:
-    with running_target(SETTINGS) as target, ToolMachine() as machine:
-        yield GroupTools(machine, target.address)
+    with running_target(SETTINGS) as target:
+        yield GroupTools(target.address)
 
 
 @pytest.fixture(name="topic")

@@ -1,6 +1,8 @@
-import java.io.BufferedReader;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.InputStreamReader;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.net.URL;
@@ -13,15 +15,39 @@ import org.apache.kafka.common.utils.Exit;
 /**
  * Kafka's command line tools, one after the other in one Java machine.
  *
- * <p>It hears one line for each run: main class and arguments, separated by tabs. It answers with a
- * line of three numbers, exit code and the bytes of output and errors, and then these bytes.
+ * <p>It hears one line for each run: how many bytes of input follow, main class and arguments,
+ * separated by tabs. It answers with a line of three numbers, exit code and the bytes of output and
+ * errors, and then these bytes.
  *
  * <p>Each run has the classes of the tools anew, because some keep counts in static fields.
  */
 public class ToolMachine {
     private static final PrintStream answers = System.out;
+    private static final Printed output = new Printed();
+    private static final Printed errors = new Printed();
 
     private static Ended first;
+
+    /** What was printed. Scala and the logger keep the stream that they find first, for all runs. */
+    private static class Printed extends OutputStream {
+        private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+        @Override
+        public synchronized void write(int each) {
+            bytes.write(each);
+        }
+
+        @Override
+        public synchronized void write(byte[] some, int start, int count) {
+            bytes.write(some, start, count);
+        }
+
+        synchronized byte[] take() {
+            byte[] taken = bytes.toByteArray();
+            bytes.reset();
+            return taken;
+        }
+    }
 
     /** A tool wants to end its process; some catch it and want it once more, with another code. */
     private static class Ended extends RuntimeException {
@@ -51,13 +77,24 @@ public class ToolMachine {
         Exit.setExitProcedure((code, message) -> { throw ended(code, message); });
         Exit.setHaltProcedure((code, message) -> { throw ended(code, message); });
         Exit.setShutdownHookAdder((name, hook) -> { });
-        BufferedReader input =
-                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = input.readLine(); line != null; line = input.readLine()) {
+        InputStream input = new BufferedInputStream(System.in);
+        System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(errors, true, StandardCharsets.UTF_8));
+        for (String line = line(input); line != null; line = line(input)) {
             String[] words = line.split("\t", -1);
-            answer(words[0], Arrays.copyOfRange(words, 1, words.length));
+            System.setIn(new ByteArrayInputStream(input.readNBytes(Integer.parseInt(words[0]))));
+            answer(words[1], Arrays.copyOfRange(words, 2, words.length));
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    private static String line(InputStream input) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        for (int each = input.read(); each != '\n'; each = input.read()) {
+            if (each < 0) return null;
+            bytes.write(each);
+        }
+        return bytes.toString(StandardCharsets.UTF_8);
     }
 
     private static Ended ended(int code, String message) {
@@ -66,18 +103,16 @@ public class ToolMachine {
     }
 
     private static void answer(String tool, String[] arguments) throws Exception {
-        ByteArrayOutputStream output = new ByteArrayOutputStream();
-        ByteArrayOutputStream errors = new ByteArrayOutputStream();
-        PrintStream realErrors = System.err;
-        System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(errors, true, StandardCharsets.UTF_8));
+        output.take();
+        errors.take();
         int code = run(tool, arguments);
         System.out.flush();
         System.err.flush();
-        System.setErr(realErrors);
-        answers.printf("%d %d %d%n", code, output.size(), errors.size());
-        output.writeTo(answers);
-        errors.writeTo(answers);
+        byte[] said = output.take();
+        byte[] complained = errors.take();
+        answers.printf("%d %d %d%n", code, said.length, complained.length);
+        answers.write(said);
+        answers.write(complained);
         answers.flush();
     }
 
@@ -87,6 +122,7 @@ public class ToolMachine {
         for (int i = 0; i < paths.length; i++) jars[i] = Path.of(paths[i]).toUri().toURL();
         first = null;
         try (OwnTools tools = new OwnTools(jars)) {
+            Thread.currentThread().setContextClassLoader(tools);  // parsers are found by their name
             tools.loadClass(tool)
                     .getMethod("main", String[].class)
                     .invoke(null, (Object) arguments);

@@ -12,7 +12,8 @@ from tests.kafka.class_path import (
     java_available,
     unavailable_reason,
 )
-from tests.kafka.tools import Tool, ToolResult, run_tool
+from tests.kafka.tool_machine import run_tool
+from tests.kafka.tools import Tool, ToolResult
 
 __all__ = [
     "KAFKA_VERSION",

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.kafka.tools import Tool, java_command, run_tool
+from tests.kafka.tools import Tool, java_command, run_alone
 from tests.process.ports import HOST, free_port
 from tests.process.waiting import PATIENCE_S
 
@@ -187,7 +187,7 @@ class KafkaCluster:
         voters = ",".join(
             f"{n.node_id}@{HOST}:{n.controller_port}:{n.directory_id}" for n in self.nodes
         )
-        result = run_tool(
+        result = run_alone(
             Tool.STORAGE,
             ["format", "-t", self.cluster_id, "-c", str(properties), "-I", voters],
         )

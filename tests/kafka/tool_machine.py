@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
@@ -15,8 +17,26 @@ from tests.process.waiting import PATIENCE_S
 PROGRAM = Path(__file__).with_name("ToolMachine.java")
 
 
+def run_tool(tool: Tool, arguments: Sequence[str], *, standard_input: str = "") -> ToolResult:
+    """Run one of Kafka's tools to its end, in the machine that all tests of this process share."""
+    machine = _shared_machine()
+    try:
+        return machine.run(tool, arguments, standard_input=standard_input)
+    except BaseException:  # whatever is left of this run, the next one shall not meet it
+        _shared_machine.cache_clear()
+        machine.close()
+        raise
+
+
+@cache
+def _shared_machine() -> ToolMachine:
+    machine = ToolMachine()
+    atexit.register(machine.close)
+    return machine
+
+
 class ToolMachine:
-    """`run` is `run_tool` without the start of a Java for each; one tool at a time."""
+    """One Java for many runs; one tool at a time."""
 
     def __init__(self, *, timeout_s: float = 2 * PATIENCE_S) -> None:
         self._timeout_s = timeout_s
@@ -33,15 +53,19 @@ class ToolMachine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._process.kill()
         self._process.communicate()
 
-    def run(self, tool: Tool, arguments: Sequence[str]) -> ToolResult:
+    def run(self, tool: Tool, arguments: Sequence[str], *, standard_input: str = "") -> ToolResult:
         """To its end; what it printed and how it ended."""
         words, answers = self._process.stdin, self._process.stdout
         assert words is not None and answers is not None
         assert not any("\t" in each or "\n" in each for each in arguments), arguments
-        words.write("\t".join([tool.value, *arguments]).encode() + b"\n")
+        given = standard_input.encode()
+        words.write("\t".join([str(len(given)), tool.value, *arguments]).encode() + b"\n" + given)
         words.flush()
         watch = Timer(self._timeout_s, self._process.kill)
         watch.start()

@@ -48,22 +48,14 @@ class ToolResult:
     errors: str
 
 
-def run_tool(
-    tool: Tool | str,
-    arguments: Sequence[str],
-    *,
-    standard_input: str = "",
-    timeout_s: float = 2 * PATIENCE_S,
-    heap: str = "256m",
-) -> ToolResult:
-    """Run one of Kafka's tools (or any main class on its class path) to its end."""
-    main_class = tool.value if isinstance(tool, Tool) else tool
+def run_alone(tool: Tool, arguments: Sequence[str]) -> ToolResult:
+    """Run one of Kafka's tools to its end, in a Java of its own; tests have `run_tool`."""
     run = subprocess.run(
-        java_command(main_class, arguments, options=[f"-Xmx{heap}", *QUICK_START]),
-        input=standard_input,
+        java_command(tool.value, arguments, options=["-Xmx256m", *QUICK_START]),
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=timeout_s,
+        timeout=2 * PATIENCE_S,
     )
     return ToolResult(exit_code=run.returncode, output=run.stdout, errors=run.stderr)
 

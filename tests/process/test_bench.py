@@ -117,6 +117,16 @@ OF_THREE: dict[str, tuple[list[str], set[tuple[str, str]]]] = {
             ("load of a coordinator with 100 offsets", "s"),
         },
     ),
+    "transactions": (
+        ["--tiny"],
+        {
+            ("librdkafka: transactions of 100 records, 1 partition", "commits/s"),
+            ("librdkafka: transactions of 100 records, 6 partitions: p99", "ms"),
+            ("Java, version 2: transactions of 100 records, 6 partitions: p50", "ms"),
+            ("Java, classic: transactions of 100 records, 1 partition", "broker CPU-µs/commit"),
+            ("librdkafka: longest pause between commits, kill -9 of the coordinator", "ms"),
+        },
+    ),
     "pauses": (
         ["--minutes", "0.02", "--spinners", "1"],
         {("pauses", "times"), ("brokers fenced although they lived", "times")},
@@ -124,12 +134,14 @@ OF_THREE: dict[str, tuple[list[str], set[tuple[str, str]]]] = {
 }
 
 
+MARKS = {"transactions": [pytest.mark.java]}
+"""Beside `long`; the default run has the tiny run on one broker."""
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [
-        each if each == "failover" else pytest.param(each, marks=pytest.mark.long)
-        for each in OF_THREE
-    ],
+    [pytest.param(each, marks=MARKS.get(each, [])) for each in OF_THREE],
 )
 def test_a_tiny_run_on_three_brokers_gives_its_table(name: str, tmp_path: Path) -> None:
     options, expected = OF_THREE[name]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign_extent import CampaignExtent
 from tests.kafka import Tool, run_tool
 from tests.process.broker import Setting
 from tests.process.campaign import Campaign, campaign
@@ -31,6 +32,8 @@ from tidelog.core.wire.record_batch import batches
 pytestmark = pytest.mark.skipif(IS_KAFKA, reason="Apache Kafka as a cluster is another harness")
 
 JAVA = [pytest.mark.java, pytest.mark.long]
+KILLS_PART, PAUSES_PART = 12, 5
+"""At most so many, but for `--whole-campaigns`."""
 SESSION: dict[str, Setting] = {
     "broker.heartbeat.interval.ms": 500,
     "broker.session.timeout.ms": 3_000,
@@ -53,9 +56,13 @@ def test_leaders_are_killed_under_load(
     clients: tuple[str, ...],
     kills: int,
     records: int,
+    extent: CampaignExtent,
 ) -> None:
     """kill -9 of leaders, a third of them the active controller, each restarted and in sync before
-    the next: 10^5 records and more over thirty failovers, every one acknowledged and there once."""
+    the next: 10^5 records and more over thirty failovers, every one acknowledged and there once.
+
+    Most runs have twelve of the thirty, which is four for each partition."""
+    kills = extent.size(min(kills, KILLS_PART), whole=kills)
     controllers = 0
     with campaign(tmp_path, clients, request) as running:
         for number in range(kills):
@@ -86,8 +93,8 @@ def _judge_epochs(directory: Path, topic: str, kills: int) -> None:
                 epochs_in[str(path)] = {header.leader_epoch for header in headers}
                 found |= epochs_in[str(path)]
         assert {0, 1, 2} <= found
-        assert kills < 30 or 7 in found
-    if kills >= 30:
+        assert kills < KILLS_PART or 7 in found
+    if kills >= KILLS_PART:
         output = run_tool(Tool.DUMP_LOG, ["--files", ",".join(epochs_in)]).output
         shown = dict(each.split("\n", 1) for each in output.split("Dumping ")[1:])
         assert shown.keys() == epochs_in.keys()
@@ -105,10 +112,15 @@ def _judge_epochs(directory: Path, topic: str, kills: int) -> None:
     ],
 )
 def test_leaders_fall_asleep_under_load(
-    tmp_path: Path, request: pytest.FixtureRequest, clients: tuple[str, ...], pauses: int
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    clients: tuple[str, ...],
+    pauses: int,
+    extent: CampaignExtent,
 ) -> None:
     """SIGSTOP of a leader, a third of them the active controller, until another leads; then
     SIGCONT: the sleeper follows, with nothing of its own left."""
+    pauses = extent.size(min(pauses, PAUSES_PART), whole=pauses)
     controllers = 0
     with campaign(
         tmp_path, clients, request, settings=SESSION, request_timeout_ms=2_500

@@ -6,7 +6,6 @@ nobody else has it. What is acknowledged after it goes on must be there.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign_extent import CampaignExtent
 from tests.process.broker import Setting
 from tests.process.campaign import Campaign, create_topic
 from tests.process.cluster import ProcessCluster
@@ -38,6 +38,8 @@ SESSION: dict[str, Setting] = {
 """What a cluster has by itself, and not the patience that other tests have."""
 HASTY = ProducerOptions(acks="1", enable_idempotence=False)
 PAUSES_S = (10.0, 11.5, 13.0, 14.0, 15.0)
+PARTS = 2
+"""A run has every second of them, but for `--whole-campaigns`."""
 RECORDS = 1_000
 
 
@@ -104,25 +106,20 @@ def hasty_campaign(
 
 
 @pytest.mark.scenario("X-47", "X-16")
-@pytest.mark.parametrize(
-    ("clients", "pauses"),
-    [
-        pytest.param(("librdkafka", "java"), 5, id="5-pauses", marks=pytest.mark.java),
-    ],
-)
+@pytest.mark.java
 def test_nothing_that_is_acknowledged_after_a_pause_is_lost(
     tmp_path: Path,
     request: pytest.FixtureRequest,
-    clients: tuple[str, ...],
-    pauses: int,
     record_property: Callable[[str, object], None],
+    extent: CampaignExtent,
 ) -> None:
     """SIGSTOP of a leader for 10 to 15 seconds, each third time the active controller's node, with
     the settings that a cluster has by itself: 9 seconds of session."""
+    pauses_s = extent.share(PAUSES_S, parts=PARTS)
     at_risk: set[str] = set()
     waited = 0
-    with hasty_campaign(tmp_path, clients, request) as running:
-        for number, pause_s in zip(range(pauses), itertools.cycle(PAUSES_S)):
+    with hasty_campaign(tmp_path, ("librdkafka", "java"), request) as running:
+        for number, pause_s in enumerate(pauses_s):
             paused = running.cluster.active_controller()
             if number % 3:
                 paused = running.leader(running.loads[0].topic, number % PARTITIONS)
@@ -142,10 +139,12 @@ def test_nothing_that_is_acknowledged_after_a_pause_is_lost(
         events = all_events(running.cluster, "BrokerPaused")
         lost = running.acknowledged() - running.stored()
     told = f"{len(running.acknowledged())} acknowledged, {waited} waited in sockets at the ends of "
-    told += f"{pauses} pauses, {len(lost & at_risk)} lost that were acknowledged before a pause"
+    told += (
+        f"{len(pauses_s)} pauses, {len(lost & at_risk)} lost that were acknowledged before a pause"
+    )
     record_property("pauses", told)
     print(told)
-    assert len(events) >= pauses
+    assert len(events) >= len(pauses_s)
     assert waited > 0, "no request waited in the sockets of a leader that was stopped"
     assert not lost - at_risk, sorted(lost - at_risk)[:10]
 
