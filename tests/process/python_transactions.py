@@ -102,14 +102,15 @@ class _KafkaPythonMember:
     def __init__(self, servers: str, topic: str, group: str) -> None:
         self.group = group
         self.consumer = kafka.KafkaConsumer(
-            topic,
             bootstrap_servers=servers.split(","),
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             isolation_level=COMMITTED,
-            metadata_max_age_ms=1_000,  # it may join before it knows the topic, and have nothing
         )
+        # If it joins before it knows the topic it assigns nothing, and may leave it at that.
+        wait_until(lambda: self.consumer.partitions_for_topic(topic), f"{topic} to be known")
+        self.consumer.subscribe([topic])
 
     def take(self, count: int) -> list[Found]:
         found: list[Found] = []
