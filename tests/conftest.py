@@ -96,8 +96,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if long:
             config.hook.pytest_deselected(items=long)
             items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if not config.getoption("--whole-campaigns"):
+        leave_out_other_parts(config, items)
     if config.getoption("loadgroup", False):
         put_groups_first(items)
+
+
+def leave_out_other_parts(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of what is marked `rotating` a run has one part: other code has another one."""
+    counts: Counter[str] = Counter()
+    left_out: list[pytest.Item] = []
+    for item in items:
+        marker = item.get_closest_marker("rotating")
+        if marker is None:
+            continue
+        test = item.nodeid.split("[")[0]
+        key = str(item.path) if marker.kwargs.get("of") == "file" else test
+        if (counts[key] + number_of_all_code()) % marker.args[0]:
+            left_out.append(item)
+        counts[key] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        unwanted = set(left_out)
+        items[:] = [item for item in items if item not in unwanted]
 
 
 def put_groups_first(items: list[pytest.Item]) -> None:

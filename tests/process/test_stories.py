@@ -17,6 +17,7 @@ from tidelog.lab.engines.simulator import SimulatorEngine
 from tidelog.lab.report import Report
 from tidelog.lab.story import BOOK, Story, play
 
+LONG = (pytest.mark.long, pytest.mark.rotating(3))
 PACE = 1.0
 """As slow as the stories say, not three times as fast: beside other tests a broker may get no
 processor for a second, and a session of two would then end. Nor does a follower that is held back
@@ -47,7 +48,7 @@ def verdict(report: Report, told: Story) -> dict[str, str | None]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in PLAYED],
+    [pytest.param(name, marks=() if name in QUICK else LONG) for name in PLAYED],
 )
 def test_processes_and_the_simulator_tell_the_same_story(name: str) -> None:
     told = BOOK[name]

@@ -25,10 +25,11 @@ pytestmark = [
     pytest.mark.xdist_group("transaction-failover"),
 ]
 
+LONG = (pytest.mark.long, pytest.mark.rotating(3))
 CLIENTS = [
     "librdkafka",
-    *(pytest.param(each.name, marks=pytest.mark.long) for each in PYTHON_CLIENTS[1:]),
-    pytest.param("java", marks=[pytest.mark.java, pytest.mark.long]),
+    *(pytest.param(each.name, marks=LONG) for each in PYTHON_CLIENTS[1:]),
+    pytest.param("java", marks=[pytest.mark.java, *LONG]),
 ]
 WORDS = ("a", "b", "c")
 SEGMENT_BYTES = 1 << 20

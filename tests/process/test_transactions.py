@@ -32,12 +32,13 @@ pytestmark = [
 ]
 
 CLASSIC = "java-classic"
+LONG = (pytest.mark.long, pytest.mark.rotating(3))
 CLIENTS = [
     "librdkafka",
     "aiokafka",
-    pytest.param("kafka-python", marks=pytest.mark.long),
-    pytest.param("java", marks=[pytest.mark.java, pytest.mark.long]),
-    pytest.param(CLASSIC, marks=[pytest.mark.java, pytest.mark.long]),
+    pytest.param("kafka-python", marks=LONG),
+    pytest.param("java", marks=[pytest.mark.java, *LONG]),
+    pytest.param(CLASSIC, marks=[pytest.mark.java, *LONG]),
 ]
 """Those in Python speak the older protocol. Java speaks the newer one, unless the cluster's
 `transaction.version` is lowered."""

@@ -74,6 +74,7 @@ def test_a_planted_mistake_is_caught_within_its_seeds_by_its_check(name: str) ->
 
 
 @pytest.mark.long
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize(
     "name", [name for name in mutants_of(PROFILE) if MUTANTS[name].within_seeds > QUICK]
 )
