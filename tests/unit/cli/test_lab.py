@@ -95,5 +95,5 @@ def test_a_scenario_that_only_tests_show_is_shown_by_them(monkeypatch: pytest.Mo
 def test_a_scenario_of_the_guide_is_opened_there_and_one_to_come_says_so() -> None:
     code, text = tidelog_lab("run", "D1-K1")
     assert code == 0 and "docs/guide-1-reelection.md" in text
-    code, text = tidelog_lab("run", "D4-T2")
-    assert code == 1 and "waits for transactions" in text
+    code, text = tidelog_lab("run", "X-52")
+    assert code == 1 and "waits for a story of transactions" in text

@@ -15,7 +15,8 @@ from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.messages.api_00_produce import ProduceRequest
 from tidelog.core.wire.schema import Array, Field, Message, Nested, Struct
 
-ERROR = "error_code"
+ERRORS = ("error_code", "partition_error_code")
+"""What the field is called that has the error of a thing."""
 FETCH = 1
 SESSION_ERRORS = frozenset(
     {
@@ -90,8 +91,8 @@ def _fill_lists(answer: Struct, request: object, version: int, code: ErrorCode) 
 
 def _put_error(answer: Struct, version: int, code: ErrorCode) -> bool:
     for field in type(answer).schema:
-        if field.name == ERROR and field.exists_in(version):
-            setattr(answer, ERROR, int(code))
+        if field.name in ERRORS and field.exists_in(version):
+            setattr(answer, field.name, int(code))
             return True
     return False
 
@@ -130,6 +131,6 @@ def _struct_of_items(field: Field) -> type[Struct] | None:
 
 def _can_fail(kind: type[Struct]) -> bool:
     items = (_struct_of_items(field) for field in kind.schema)
-    return any(field.name == ERROR for field in kind.schema) or any(
+    return any(field.name in ERRORS for field in kind.schema) or any(
         item is not None and _can_fail(item) for item in items
     )

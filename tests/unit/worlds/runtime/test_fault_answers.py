@@ -12,7 +12,7 @@ from tidelog.core.wire.codec import decode, encode
 from tidelog.core.wire.headers import RequestHeader
 from tidelog.core.wire.messages import MESSAGES
 from tidelog.core.wire.schema import Array, Kind, Message, Nested, Scalar, Struct
-from tidelog.worlds.runtime.fault_answers import error_answer, wants_no_answer
+from tidelog.worlds.runtime.fault_answers import ERRORS, error_answer, wants_no_answer
 
 CODE = ErrorCode.NOT_LEADER_OR_FOLLOWER
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR, DELETE_TOPICS = 0, 1, 2, 3, 10, 20
@@ -46,7 +46,7 @@ def errors(value: object) -> list[int]:
     found: list[int] = []
     for field in type(value).schema:
         inner = getattr(value, field.name)
-        found += [inner] if field.name == "error_code" else errors(inner)
+        found += [inner] if field.name in ERRORS else errors(inner)
     return found
 
 
